@@ -125,7 +125,7 @@ plant("jobs/commit.ts", [
   ],
   [
     "the key of a continued sequence stays",
-    ["AND f.deduplication_live IS NOT NULL))", "AND f.deduplication_live IS NOT NULL AND 0))"],
+    ["AND f.deduplication_open IS NOT NULL))", "AND f.deduplication_open IS NOT NULL AND 0))"],
   ],
   ["a batch that fits in part is written in part", ['db.run("ROLLBACK TO leasehold_complete", []);', ""]],
 ]);
@@ -300,13 +300,16 @@ plant("jobs/edits.ts", [
     ["queryJobs(db, find, [now, limit])", "queryJobs(db, find, [now, limit + 100])"],
   ],
   ["expiry begins with the latest", ["j.expire_after_ms LIMIT ?", "j.expire_after_ms DESC LIMIT ?"]],
-  ["an expired job stays in its line", ["if (lines.areUsed(db)) lines.leave(db, [row.id]);", ""]],
+  [
+    "an expired job stays in its group queue",
+    ["if (groupQueues.areUsed(db)) groupQueues.leave(db, [row.id]);", ""],
+  ],
 ]);
 
 plant("recurring.ts", [
   [
     "a tick finds what is paused",
-    ["WHERE paused = 0 AND fire_at <= ? ORDER BY", "WHERE paused >= 0 AND fire_at <= ? ORDER BY"],
+    ["WHERE paused = 0 AND runs_at <= ? ORDER BY", "WHERE paused >= 0 AND runs_at <= ? ORDER BY"],
     [" INDEXED BY ${recurringDueIndex}\n    WHERE", "\n    WHERE"],
   ],
   [
@@ -319,9 +322,12 @@ plant("recurring.ts", [
   ],
   [
     "a tick begins with the latest",
-    ["AND fire_at <= ? ORDER BY fire_at, id", "AND fire_at <= ? ORDER BY fire_at DESC, id"],
+    ["AND runs_at <= ? ORDER BY runs_at, id", "AND runs_at <= ? ORDER BY runs_at DESC, id"],
   ],
-  ["times by old zone data stay", ["OR fire_at IS NOT NULL AND zone_data <> ''", "OR 0 AND zone_data <> ''"]],
+  [
+    "times by old zone data stay",
+    ["OR runs_at IS NOT NULL AND time_zone_version <> ''", "OR 0 AND time_zone_version <> ''"],
+  ],
   [
     "what has fired stays due",
     [
@@ -333,9 +339,12 @@ plant("recurring.ts", [
     "the sequence that was started is forgotten",
     ["fireAt, lastSequenceId, zoneData, record, id]", "fireAt, null, zoneData, record, id]"],
   ],
-  ["a tick moves on all recurring jobs", ["record = ? WHERE id = ?`", "record = ? WHERE id <= ? OR true`"]],
+  [
+    "a tick moves on all recurring jobs",
+    ["tick_history = ? WHERE id = ?`", "tick_history = ? WHERE id <= ? OR true`"],
+  ],
   ["a paused one is announced", ["INDEXED BY ${recurringDueIndex} WHERE paused = 0`", "`"]],
-  ["a changed one keeps its old time", ["fire_at = excluded.fire_at,", "fire_at = fire_at,"]],
+  ["a changed one keeps its old time", ["runs_at = excluded.runs_at,", "runs_at = runs_at,"]],
   ["a pause is not stored", ["paused = excluded.paused,", "paused = paused,"]],
   [
     "a change resets when it was created",
@@ -355,102 +364,117 @@ plant("recurring.ts", [
 ]);
 
 plant("limits/group-queues.ts", [
-  ["a line never gets its slots back", ["running = running - (given.value ->> 1),", "running = running,"]],
-  ["a queue never gets its slots back", ['if (slots & slotOf.queue) addToLane(queue, "");', ""]],
-  ["a type never gets its slots back", ["if (slots & slotOf.type) addToLane(queue, typeName);", ""]],
-  ["a line stays closed when a slot comes free", ["open = open OR EXISTS", "open = open AND EXISTS"]],
-  ["a line stays closed when a job comes", ["open = max(open, excluded.open)", "open = open"]],
+  ["a group never gets its slots back", ["running = running - (given.value ->> 1),", "running = running,"]],
+  ["a queue never gets its slots back", ['if (counted & countedIn.queue) addToRule(queue, "");', ""]],
+  ["a type never gets its slots back", ["if (counted & countedIn.type) addToRule(queue, typeName);", ""]],
   [
-    "a line back from idle keeps its old turn",
-    ["THEN turn ELSE max(turn, excluded.turn) END", "THEN turn ELSE turn END"],
+    "a group stays closed when a slot comes free",
+    ["claimable = claimable OR EXISTS", "claimable = claimable AND EXISTS"],
   ],
   [
-    "nobody wakes a line for a job that was for later",
+    "a group stays closed when a job comes",
+    ["claimable = max(claimable, excluded.claimable)", "claimable = claimable"],
+  ],
+  [
+    "a group that was idle keeps its old virtual time",
+    ["ELSE max(virtual_time, excluded.virtual_time) END", "ELSE virtual_time END"],
+  ],
+  [
+    "a group does not open for a job that was for later",
     [
-      "wake_at = min(coalesce(wake_at, excluded.wake_at), coalesce(excluded.wake_at, wake_at))",
-      "wake_at = wake_at",
+      "claimable_at = min(coalesce(claimable_at, excluded.claimable_at), coalesce(excluded.claimable_at, claimable_at))",
+      "claimable_at = claimable_at",
     ],
   ],
   ["a failure stops no group", ['if (ordered !== "stop" || group === null) return;', "return;"]],
   [
-    "any redriven job lets a stopped group go on",
+    "any redriven job resumes a stopped group",
     ["AND stopped_by = coalesce(?, stopped_by)", "AND (stopped_by IS NOT NULL OR ? IS NULL)"],
   ],
 ]);
 
-plant("rows/places.ts", [
+plant("rows/job-table.ts", [
   [
     "a retry in an ordered group goes to the back",
-    ["job.leaseVersion > 0) return begunRank;", "job.leaseVersion > 1e9) return begunRank;"],
+    ["job.leaseVersion > 0) return begunOrder;", "job.leaseVersion > 1e9) return begunOrder;"],
   ],
 ]);
 
 plant("limits/rule-rows.ts", [
   [
-    "a rule changes and nobody notices",
+    "a change of a rule does not change the epoch",
     [
-      "db.run(setRule, [JSON.stringify(rule), number]);\n      raiseEpoch(db);",
-      "db.run(setRule, [JSON.stringify(rule), number]);",
+      "db.run(setRule, [JSON.stringify(rule), id]);\n      changeEpoch(db);",
+      "db.run(setRule, [JSON.stringify(rule), id]);",
     ],
   ],
   [
     "after a rollback another rule has the same epoch",
-    [
-      "[1 + Math.floor(Math.random() * 2 ** 48)]",
-      "[1 + Math.floor((firstNumber(db, readFlow, []) ?? 0) / 2)]",
-    ],
+    ["[1 + Math.floor(Math.random() * 2 ** 48)]", "[1 + (firstNumber(db, readEpoch, []) ?? 0)]"],
   ],
 ]);
 
 plant("limits/claim.ts", [
   [
     "a full group stays claimable",
-    ["turn = given.value ->> 3, open = given.value ->> 4", "turn = given.value ->> 3, open = 1"],
+    [
+      "virtual_time = given.value ->> 3, claimable = given.value ->> 4",
+      "virtual_time = given.value ->> 3, claimable = 1",
+    ],
   ],
-  ["expired leases keep their slots", ["lines.leave(db, ids);\n    requeueExpired", "requeueExpired"]],
-  ["jobs for later never get their place", ["db.run(order, [groups, now]);", ""]],
+  ["expired leases keep their slots", ["groupQueues.leave(db, ids);\n    requeueExpired", "requeueExpired"]],
+  ["jobs for later never get their order", ["db.run(order, [groups, now]);", ""]],
+  [
+    "states of groups are deleted with their virtual times",
+    ["AND virtual_time <= (SELECT served", "AND 0 <= (SELECT served"],
+  ],
+  ["states of stopped groups are deleted", ["AND stopped_by IS NULL AND claimable_at", "AND claimable_at"]],
 ]);
 
 plant("limits/next-runnable.ts", [
   [
     "groups without room are announced",
-    ["limitsOf(over, state), state, endsOf(ofLine, slotOf.line), now)", "noLimits, state, () => [], now)"],
-    ["const pageSize = 100;", "const pageSize = 100;\nconst noLimits = { concurrency: null, rate: null };"],
+    ["const limits = limitsOf(rules, state);", "const limits = { concurrency: null, rate: null };"],
   ],
 ]);
 
-plant("limits/tidy.ts", [
-  ["lines are forgotten with their turns", ["AND turn <= (SELECT served", "AND 0 <= (SELECT served"]],
-  ["stopped lines are forgotten", ["AND stopped_by IS NULL AND wake_at", "AND wake_at"]],
-]);
-
 plant("limits/set-rule.ts", [
-  ["a bucket is full after an edit", ["[isNew ? 0 : keepSpent(rule.rate, tat, now), number]", "[0, number]"]],
-  ["a first limit does not count what runs", ["countRunning(db, queue, lanes.read(db).get(queue)!);", ""]],
   [
-    "a raised limit does not open lines",
-    ["if (rule.perGroup !== before.perGroup) db.run(reopen, [type.number]);", ""],
+    "a bucket is full after an edit",
+    ["[isNew ? 0 : keepSpent(rule.rate, bucketFullAt, now), id]", "[0, id]"],
+  ],
+  [
+    "a first limit does not count what runs",
+    ["countRunning(db, queue, limitRules.read(db).get(queue)!);", ""],
+  ],
+  [
+    "a raised limit does not open groups",
+    ["if (rule.perGroup !== before.perGroup) db.run(reopen, [type.id]);", ""],
   ],
 ]);
 
 plant("jobs/commit.ts", [
-  ["a completion keeps its slots", ["lines.giveBack(db, counted);", ""]],
+  ["a completion keeps its slots", ["groupQueues.release(db, counted);", ""]],
   [
     "a completion that is repeated frees a slot again",
     ["AND j.status = 'running' AND j.lease_token = ?", "AND j.lease_token = ?"],
     ["AND j.leased_until > ? AND", "AND ? > 0 AND"],
-    [", slots = NULL FROM", " FROM"],
+    [", counted_in = NULL FROM", " FROM"],
   ],
 ]);
 
 plant("jobs/commit.ts", [
-  ["an outcome keeps the slots of its job", ["lines.leave(db, [state.id]);", ""]],
-  ["a retry is in no line", ['if (status === "pending") lines.enter(db, [state.id], now);', ""]],
+  ["an outcome keeps the slots of its job", ["groupQueues.leave(db, [state.id]);", ""]],
+  ["a retry is in no group queue", ['if (status === "pending") groupQueues.enter(db, [state.id], now);', ""]],
 ]);
 
 plant("jobs/cancel.ts", [
-  ["a cancelled job keeps its slots", ["if (lines.areUsed(db)) lines.leave(db, [id]);", ""]],
+  ["a cancelled job keeps its slots", ["if (groupQueues.areUsed(db)) groupQueues.leave(db, [id]);", ""]],
 ]);
-plant("jobs/delete.ts", [["a deleted job keeps its slots", ["lines.leave(db, deletedIds);", ""]]]);
-plant("jobs/leases.ts", [["a reaped job keeps its slots", ["if (areLinesUsed) lines.leave(db, [id]);", ""]]]);
-plant("jobs/dependants.ts", [["an unblocked job is in no line", ["lines.enter(db, ids, now);", ""]]]);
+plant("jobs/delete.ts", [["a deleted job keeps its slots", ["groupQueues.leave(db, deletedIds);", ""]]]);
+plant("jobs/leases.ts", [
+  ["a reaped job keeps its slots", ["if (areGroupsUsed) groupQueues.leave(db, [id]);", ""]],
+]);
+plant("jobs/dependants.ts", [
+  ["an unblocked job is in no group queue", ["groupQueues.enter(db, ids, now);", ""]],
+]);

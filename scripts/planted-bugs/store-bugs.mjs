@@ -72,7 +72,7 @@ export const stores = {
       "packages/sqlite/src/nth-call.test.ts",
       "packages/sqlite/src/query-plans.test.ts",
       "packages/sqlite/src/limits/rule-rows.test.ts",
-      "packages/sqlite/src/limits/tidy.test.ts",
+      "packages/sqlite/src/limits/idle-groups.test.ts",
     ],
     only: "",
   },

@@ -21,14 +21,13 @@ import {
 } from "./jobs/leases.ts";
 import { prepareCountJobs, prepareListBlockedJobs, prepareListJobs } from "./jobs/list.ts";
 import { prepareRedriveJobs } from "./jobs/redrive.ts";
-import { prepareClaimFairly } from "./limits/claim.ts";
-import { prepareCheckFlow, prepareExplainThrottle, prepareThrottles } from "./limits/explain.ts";
-import { createLines } from "./limits/group-queues.ts";
-import { prepareCountInLine, prepareNextInLineAt } from "./limits/next-runnable.ts";
-import { prepareListFlow, prepareListGroups } from "./limits/read.ts";
-import { createLanes } from "./limits/rule-rows.ts";
+import { prepareClaimFairly, prepareDeleteIdleGroups } from "./limits/claim.ts";
+import { prepareRepairCounters, prepareExplainThrottle, prepareThrottles } from "./limits/explain.ts";
+import { createGroupQueues } from "./limits/group-queues.ts";
+import { prepareCountInGroup, prepareNextClaimableAt } from "./limits/next-runnable.ts";
+import { prepareListRules, prepareListGroups } from "./limits/read.ts";
+import { createLimitRuleRows } from "./limits/rule-rows.ts";
 import { prepareResumeGroup, prepareSetRule } from "./limits/set-rule.ts";
-import { prepareTidyLines } from "./limits/tidy.ts";
 import { prepareRecurringJobs } from "./recurring.ts";
 import { createJobLookup } from "./rows/job-table.ts";
 import { createRunnable, prepareRequeueExpired } from "./rows/runnable.ts";
@@ -40,23 +39,31 @@ export const createOperations = (tables: Tables): Operations => {
   const readLeases = prepareReadLeases(tables);
   const deduplication = createDeduplication(tables);
   const blockers = createBlockers(tables, lookup);
-  const lanes = createLanes(tables);
-  const lines = createLines(tables, lanes);
+  const limitRules = createLimitRuleRows(tables);
+  const groupQueues = createGroupQueues(tables, limitRules);
   const attempts = createAttempts(tables);
   const requeueExpired = prepareRequeueExpired(tables);
-  const claimFairly = prepareClaimFairly(tables, runnable, lanes, lines, requeueExpired, lookup, attempts);
+  const claimFairly = prepareClaimFairly(
+    tables,
+    runnable,
+    limitRules,
+    groupQueues,
+    requeueExpired,
+    lookup,
+    attempts,
+  );
   const throttles = prepareThrottles(tables);
-  const deleteIdleGroups = prepareTidyLines(tables);
-  const plainCompletions = createPlainCompletions(tables, lines);
-  const dependants = createDependants(tables, lookup, deduplication, lines);
-  const waiting = createWaitingJobs(tables, lines);
+  const deleteIdleGroups = prepareDeleteIdleGroups(tables);
+  const plainCompletions = createPlainCompletions(tables, groupQueues);
+  const dependants = createDependants(tables, lookup, deduplication, groupQueues);
+  const waiting = createWaitingJobs(tables, groupQueues);
   return {
-    createJobs: prepareCreateJobs(tables, lookup, deduplication, waiting, lines),
-    addJobBlockers: prepareAddJobBlockers(tables, lookup, blockers, dependants, lines),
+    createJobs: prepareCreateJobs(tables, lookup, deduplication, waiting, groupQueues),
+    addJobBlockers: prepareAddJobBlockers(tables, lookup, blockers, dependants, groupQueues),
 
-    claimJobs: prepareClaimJobs(tables, runnable, lanes, claimFairly, attempts),
-    nextRunnableIn: prepareNextRunnableIn(runnable, lanes, prepareNextInLineAt(tables, runnable)),
-    countAhead: prepareCountAhead(tables, runnable, prepareCountInLine(tables)),
+    claimJobs: prepareClaimJobs(tables, runnable, limitRules, claimFairly, attempts),
+    nextRunnableIn: prepareNextRunnableIn(runnable, limitRules, prepareNextClaimableAt(tables, runnable)),
+    countAhead: prepareCountAhead(tables, runnable, prepareCountInGroup(tables)),
 
     renewLeases: prepareRenewLeases(tables, readLeases),
     lockHeldJobs: prepareLockHeldJobs(readLeases),
@@ -67,7 +74,7 @@ export const createOperations = (tables: Tables): Operations => {
       dependants,
       deduplication,
       plainCompletions,
-      lines,
+      groupQueues,
       attempts,
     ),
     reapExpiredLeases: prepareReapExpiredLeases(
@@ -76,15 +83,15 @@ export const createOperations = (tables: Tables): Operations => {
       lookup,
       dependants,
       deduplication,
-      lines,
+      groupQueues,
       requeueExpired,
       deleteIdleGroups,
       attempts,
     ),
 
-    cancelSequences: prepareCancelSequences(tables, lookup, dependants, deduplication, lines),
-    redriveJobs: prepareRedriveJobs(tables, lookup, blockers, deduplication, lines),
-    deleteSequences: prepareDeleteSequences(tables, lines),
+    cancelSequences: prepareCancelSequences(tables, lookup, dependants, deduplication, groupQueues),
+    redriveJobs: prepareRedriveJobs(tables, lookup, blockers, deduplication, groupQueues),
+    deleteSequences: prepareDeleteSequences(tables, groupQueues),
     pruneSequences: preparePruneSequences(tables),
 
     getJobs: (db, { jobIds }) => lookup.getJobs(db, jobIds),
@@ -98,14 +105,14 @@ export const createOperations = (tables: Tables): Operations => {
     ...prepareRecurringJobs(tables),
 
     updateWaitingJobs: prepareUpdateWaitingJobs(lookup, waiting),
-    expireWaitingJobs: prepareExpireWaitingJobs(tables, dependants, deduplication, lines),
+    expireWaitingJobs: prepareExpireWaitingJobs(tables, dependants, deduplication, groupQueues),
 
-    setRule: prepareSetRule(tables, lanes),
-    listRules: prepareListFlow(tables, runnable, lanes, throttles),
-    listGroups: prepareListGroups(tables, lanes, throttles),
-    resumeGroup: prepareResumeGroup(lines),
-    explainThrottle: prepareExplainThrottle(tables, lanes, throttles),
-    repairCounters: prepareCheckFlow(tables),
+    setRule: prepareSetRule(tables, limitRules),
+    listRules: prepareListRules(tables, runnable, limitRules, throttles),
+    listGroups: prepareListGroups(tables, limitRules, throttles),
+    resumeGroup: prepareResumeGroup(groupQueues),
+    explainThrottle: prepareExplainThrottle(tables, limitRules, throttles),
+    repairCounters: prepareRepairCounters(tables),
 
     listAttempts: (db, { jobIds }) => attempts.list(db, jobIds),
     listCauses: prepareListCauses(tables),

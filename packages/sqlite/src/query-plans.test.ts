@@ -60,13 +60,13 @@ const findScans = (): string[] => {
       const isScan = /^SCAN (?!.*VIRTUAL TABLE)(?!\(subquery|CONSTANT|s$)/.test(detail);
       // Goes through an index of just these in order, and ends with the page. That is not a scan.
       if (
-        /USING (COVERING )?INDEX leasehold_(job_(running|failed|created|pending|blocked|cause)|action_started)$/.test(
+        /USING (COVERING )?INDEX leasehold_job_(running|failed|created|pending|blocked|failure_cause)$/.test(
           detail,
         )
       )
         continue;
       // One row for each queue and type with rules or groups, and for each process that reports.
-      if (/^SCAN leasehold_(lane|reporter)$/.test(detail)) continue;
+      if (/^SCAN leasehold_(limit_rule|process)$/.test(detail)) continue;
       if (isScan) scans.add(`${detail}: ${sql.replaceAll(/\s+/g, " ").slice(0, 120)}`);
     }
   }
@@ -175,19 +175,21 @@ it("nor does a call under rules, and jobs that are held back are not looked at",
   await adapter.limits.listGroups({ ...scope, order: "waiting", limit: 10 });
   expect(findScans()).toEqual([]);
 
-  // A line that is full is in no index that a claim reads, however many jobs wait in it.
-  const plans = readPlans().filter(({ sql }) => /leasehold_job_line|leasehold_line_open/.test(sql));
+  // A full group is in no index that a claim reads, however many jobs wait in it.
+  const plans = readPlans().filter(({ sql }) =>
+    /leasehold_job_group|leasehold_group_state_claimable/.test(sql),
+  );
   expect(plans.length).toBeGreaterThan(8);
   for (const { sql, details } of plans)
     for (const detail of details)
-      if (/leasehold_(job_line|line_open)/.test(detail))
-        expect(`${detail}: ${sql}`).toMatch(/\((line|lane)=\?/);
+      if (/leasehold_(job_group|group_state_claimable)/.test(detail))
+        expect(`${detail}: ${sql}`).toMatch(/\((claim_key|limit_rule_id)=\?/);
 });
 
 it("a full group with many jobs is closed, and stays closed when more of them come", async () => {
   const database = new Database(file);
   const readOpen = (): unknown[] =>
-    database.prepare("SELECT group_key, open FROM leasehold_line ORDER BY group_key").raw().all();
+    database.prepare("SELECT group_key, claimable FROM leasehold_group_state ORDER BY group_key").raw().all();
   const perGroup = { concurrency: 1, rate: null };
   await adapter.limits.setRule({ queue: "queue", typeName: "type", change: { perGroup } });
   await adapter.createJobs({ jobs: Array.from({ length: 100 }, () => newJob({ group: "a" })) });
@@ -213,9 +215,9 @@ it("jobs without a group in a queue without rules have nothing to do with lines"
   await adapter.commitOutcomes({ outcomes: more.map((job) => completion(job)) });
   const retry = { kind: "retry", schedule: { afterMs: 0 }, error: null } as const;
   await adapter.commitOutcomes({ outcomes: [{ ...completion(first!), ...retry }] });
-  const lines = recording.statements.filter((sql) => /leasehold_(lane|line)/.test(sql));
-  expect(lines).toEqual(lines.filter((sql) => sql.startsWith("SELECT number, queue, type_name, rule FROM")));
-  const epochs = recording.statements.filter((sql) => sql.includes("leasehold_flow"));
+  const lines = recording.statements.filter((sql) => /leasehold_(limit_rule|group_state)/.test(sql));
+  expect(lines).toEqual(lines.filter((sql) => sql.startsWith("SELECT id, queue, type_name, rule FROM")));
+  const epochs = recording.statements.filter((sql) => sql.includes("leasehold_limit_epoch"));
   expect(epochs.length).toBeLessThanOrEqual(3);
 });
 
@@ -244,15 +246,16 @@ it("what is kept of the past is found by key or in order, and reports do not loo
   await history.listCauses({ cap: 10, ...scope });
   await history.listAttempts({ jobIds: ["a", "b"] });
   expect(findScans()).toEqual([]);
-  // A page of rollups is not sorted, and rows of rollups are found by the whole key.
-  const plans = readPlans().filter(({ sql }) => /leasehold_rollup/.test(sql));
+  // A page of buckets is not sorted, and single buckets are found by the whole key.
+  const plans = readPlans().filter(({ sql }) => /leasehold_statistics_bucket/.test(sql));
   expect(plans.length).toBeGreaterThan(6);
   for (const { details } of plans) expect(details.join()).not.toContain("ORDER BY");
   const byKey = plans.filter(({ sql }) =>
-    /^DELETE FROM "leasehold_rollup"|JOIN "leasehold_rollup"/.test(sql),
+    /^DELETE FROM "leasehold_statistics_bucket"|JOIN "leasehold_statistics_bucket"/.test(sql),
   );
   expect(byKey).toHaveLength(3);
-  for (const { details } of byKey) expect(details.join()).toMatch(/PRIMARY KEY \(width=\?.*reporter_id=\?\)/);
+  for (const { details } of byKey)
+    expect(details.join()).toMatch(/PRIMARY KEY \(bucket_ms=\?.*process_id=\?\)/);
 });
 
 it("failed jobs are found by what they failed from, and running jobs by who holds them", async () => {

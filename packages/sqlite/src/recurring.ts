@@ -12,12 +12,12 @@ const recurringRow = defineRow<StateRecurringJob>((columns) => ({
   paused: columns.holds("paused"),
   version: columns.value("version"),
   nextNominalAt: columns.value("next_nominal_at", null),
-  fireAt: columns.value("fire_at", null),
+  fireAt: columns.value("runs_at", null),
   lastSequenceId: columns.value("last_sequence_id", null),
-  zoneData: columns.value("zone_data"),
+  zoneData: columns.value("time_zone_version"),
   createdAt: columns.value("created_at"),
   updatedAt: columns.value("updated_at"),
-  record: columns.value("record"),
+  record: columns.value("tick_history"),
   definition: columns.value("definition"),
 }));
 
@@ -25,19 +25,19 @@ export const prepareRecurringJobs = ({ recurring, recurringDueIndex }: Tables): 
   const select = `SELECT ${recurringRow.columns} FROM ${recurring}`;
   const byId = `${select} WHERE id = ?`;
   const page = `${select} WHERE id > coalesce(?, '') AND coalesce(owner = ?, ? IS NULL) ORDER BY id LIMIT ?`;
-  const earliest = `SELECT min(fire_at) FROM ${recurring} INDEXED BY ${recurringDueIndex} WHERE paused = 0`;
+  const earliest = `SELECT min(runs_at) FROM ${recurring} INDEXED BY ${recurringDueIndex} WHERE paused = 0`;
   const due = `${select} INDEXED BY ${recurringDueIndex}
-    WHERE paused = 0 AND fire_at <= ? ORDER BY fire_at, id LIMIT ?`;
+    WHERE paused = 0 AND runs_at <= ? ORDER BY runs_at, id LIMIT ?`;
   const dueOrOutdated = `${select} WHERE paused = 0
-    AND (fire_at <= ? OR fire_at IS NOT NULL AND zone_data <> '' AND zone_data < ?)
-    ORDER BY fire_at, id LIMIT ?`;
+    AND (runs_at <= ? OR runs_at IS NOT NULL AND time_zone_version <> '' AND time_zone_version < ?)
+    ORDER BY runs_at, id LIMIT ?`;
   const put = `INSERT INTO ${recurring} (${recurringRow.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, paused = excluded.paused, version = excluded.version,
-      next_nominal_at = excluded.next_nominal_at, fire_at = excluded.fire_at,
-      last_sequence_id = excluded.last_sequence_id, zone_data = excluded.zone_data,
-      updated_at = excluded.updated_at, record = excluded.record, definition = excluded.definition`;
-  const advance = `UPDATE ${recurring} SET next_nominal_at = ?, fire_at = ?, last_sequence_id = ?, zone_data = ?,
-    record = ? WHERE id = ?`;
+      next_nominal_at = excluded.next_nominal_at, runs_at = excluded.runs_at,
+      last_sequence_id = excluded.last_sequence_id, time_zone_version = excluded.time_zone_version,
+      updated_at = excluded.updated_at, tick_history = excluded.tick_history, definition = excluded.definition`;
+  const advance = `UPDATE ${recurring} SET next_nominal_at = ?, runs_at = ?, last_sequence_id = ?, time_zone_version = ?,
+    tick_history = ? WHERE id = ?`;
   const remove = `DELETE FROM ${recurring} WHERE id IN (SELECT value FROM json_each(?)) RETURNING id`;
 
   const find = (db: SqliteConnection, id: string): StateRecurringJob | undefined =>

@@ -127,7 +127,11 @@ export const openManyInSqlite = async (jobs: number): Promise<ManyJobs> => {
   db.exec(giveCauses("leasehold_job", "(seq % 10)"));
   const series = (count: number): string =>
     `(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ${count}) SELECT n FROM s) AS n`;
-  for (const statement of rollups(series, "leasehold_rollup", ["width", "starts_at", "reporter_id"]))
+  for (const statement of rollups(series, "leasehold_statistics_bucket", [
+    "bucket_ms",
+    "starts_at",
+    "process_id",
+  ]))
     db.exec(
       statement.replace(/\(VALUES (.*)\) AS t \(name\)/, "(SELECT column1 AS name FROM (VALUES $1)) AS t"),
     );

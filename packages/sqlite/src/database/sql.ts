@@ -24,6 +24,8 @@ export interface Columns {
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the property it is for decides the type
   later<T extends string | number>(sql: string): T;
   later<T extends string | number | null>(sql: string, usually: T): T;
+  /** The same, for a column that few inserts write. */
+  rare<T extends string | number | null>(sql: string, usually: T): T;
   /** Whether an SQL condition holds. */
   holds(sql: string): boolean;
   /** A column that is null for the usual value, and 0 or 1 otherwise. */
@@ -37,7 +39,8 @@ export interface ListedColumn {
   readonly sql: string;
   /** A constant, or a column that was listed before; undefined for a column that is never null. */
   readonly usually: ListedColumn | string | number | boolean | null | undefined;
-  readonly isLater: boolean;
+  /** Which inserts write it: all, those of rows with a value in such a column, or none. */
+  readonly inserted: "always" | "rarely" | "never";
 }
 
 // Where the columns are to be listed; null while rows are read. One object does both: if listing had functions of its own,
@@ -48,8 +51,13 @@ let values: readonly unknown[] = [];
 
 let position = 0;
 
-const addTo = (columns: ListedColumn[], sql: string, usually?: unknown, isLater = false): never => {
-  const column = { sql, usually, isLater } as ListedColumn;
+const addTo = (
+  columns: ListedColumn[],
+  sql: string,
+  usually?: unknown,
+  inserted: ListedColumn["inserted"] = "always",
+): never => {
+  const column = { sql, usually, inserted } as ListedColumn;
   columns.push(column);
   return column as never;
 };
@@ -63,10 +71,12 @@ const columns: Columns = {
   value: (sql: string, usually?: unknown) =>
     list === null ? ((values[position++] ?? usually) as never) : addTo(list, sql, usually),
   later: (sql: string, usually?: unknown) =>
-    list === null ? ((values[position++] ?? usually) as never) : addTo(list, sql, usually, true),
+    list === null ? ((values[position++] ?? usually) as never) : addTo(list, sql, usually, "never"),
+  rare: (sql: string, usually?: unknown) =>
+    list === null ? ((values[position++] ?? usually) as never) : addTo(list, sql, usually, "rarely"),
   holds: (sql) => (list === null ? values[position++] === 1 : addTo(list, sql)),
   flag: (sql, usually) => (list === null ? readFlag(usually) : addTo(list, sql, usually)),
-  laterFlag: (sql, usually) => (list === null ? readFlag(usually) : addTo(list, sql, usually, true)),
+  laterFlag: (sql, usually) => (list === null ? readFlag(usually) : addTo(list, sql, usually, "never")),
 };
 
 /** Runs a description to list its columns. In what it returns, each column is in the place of its value. */

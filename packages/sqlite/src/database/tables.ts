@@ -1,6 +1,6 @@
 import { InvalidOptionError } from "leasehold/adapter";
 
-/** Names for use in SQL, quoted. Only the prefix comes from outside, and it is checked here. */
+/** Names for use in SQL, quoted. `nameTables` checks the prefix, the only part that users choose. */
 export interface Tables {
   readonly job: string;
   readonly blocker: string;
@@ -14,26 +14,24 @@ export interface Tables {
   readonly sequenceIndex: string;
   readonly treeIndex: string;
   readonly keyIndex: string;
-  readonly liveKeyIndex: string;
+  readonly openKeyIndex: string;
   readonly blockerSequenceIndex: string;
   readonly recurringDueIndex: string;
   readonly expiringIndex: string;
   readonly replacedIndex: string;
-  readonly flow: string;
-  readonly lane: string;
-  readonly line: string;
-  readonly lineIndex: string;
-  readonly openLineIndex: string;
-  readonly timedLineIndex: string;
+  readonly limitEpoch: string;
+  readonly limitRule: string;
+  readonly groupState: string;
+  readonly groupIndex: string;
+  readonly claimableGroupIndex: string;
+  readonly timedGroupIndex: string;
   readonly attempt: string;
   readonly attemptTrigger: string;
-  readonly reporter: string;
-  readonly rollup: string;
-  readonly cause: string;
-  readonly action: string;
-  readonly actionIndex: string;
+  readonly process: string;
+  readonly statisticsBucket: string;
+  readonly failureCause: string;
   readonly fingerprintIndex: string;
-  readonly causeIndex: string;
+  readonly jobCauseIndex: string;
   readonly causeLastSeenIndex: string;
 }
 
@@ -44,7 +42,7 @@ export const nameTables = (prefix: string): Tables => {
   if (typeof prefix !== "string" || !validPrefix.test(prefix)) {
     throw new InvalidOptionError(
       "tablePrefix",
-      "must be empty, or begin with a lower-case letter or underscore and go on with up to 30 of these and digits",
+      "must be empty, or begin with a lower-case letter or underscore, followed by up to 30 of these and digits",
       prefix,
     );
   }
@@ -66,26 +64,24 @@ export const nameTables = (prefix: string): Tables => {
     sequenceIndex: name("job_sequence"),
     treeIndex: name("job_tree"),
     keyIndex: name("job_key"),
-    liveKeyIndex: name("job_live_key"),
+    openKeyIndex: name("job_open_key"),
     blockerSequenceIndex: name("job_blocker_sequence"),
     recurringDueIndex: name("recurring_job_due"),
     expiringIndex: name("job_expiring"),
     replacedIndex: name("job_replaced"),
-    flow: name("flow"),
-    lane: name("lane"),
-    line: name("line"),
-    lineIndex: name("job_line"),
-    openLineIndex: name("line_open"),
-    timedLineIndex: name("line_timed"),
+    limitEpoch: name("limit_epoch"),
+    limitRule: name("limit_rule"),
+    groupState: name("group_state"),
+    groupIndex: name("job_group"),
+    claimableGroupIndex: name("group_state_claimable"),
+    timedGroupIndex: name("group_state_claimable_at"),
     attempt: name("job_attempt"),
-    attemptTrigger: name("job_attempts_go"),
-    reporter: name("reporter"),
-    rollup: name("rollup"),
-    cause: name("cause"),
-    action: name("action"),
-    actionIndex: name("action_started"),
+    attemptTrigger: name("job_attempt_delete"),
+    process: name("process"),
+    statisticsBucket: name("statistics_bucket"),
+    failureCause: name("failure_cause"),
     fingerprintIndex: name("job_fingerprint"),
-    causeIndex: name("job_cause"),
-    causeLastSeenIndex: name("cause_last_seen"),
+    jobCauseIndex: name("job_failure_cause"),
+    causeLastSeenIndex: name("failure_cause_last_seen"),
   };
 };

@@ -24,18 +24,18 @@ const causeRow = defineRow((columns): StateCause => ({
   frame: columns.value("frame", null),
   deployment: columns.value("deployment", null),
   firstSeenAt: columns.value("first_seen_at"),
-  lastSeenAt: columns.value("coalesce(last_seen_at, first_seen_at)"),
+  lastSeenAt: columns.value("last_seen_at"),
 }));
 
-export const prepareListCauses = ({ job, cause, causeIndex }: Tables): Operation<"listCauses"> => {
+export const prepareListCauses = ({ job, failureCause, jobCauseIndex }: Tables): Operation<"listCauses"> => {
   // In the index alone, which has all of these columns, and just the failed jobs.
-  const matching = `SELECT fingerprint, queue, type_name, failure_reason, failed_at, id FROM ${job} INDEXED BY ${causeIndex}
+  const matching = `SELECT fingerprint, queue, type_name, failure_reason, failed_at, id FROM ${job} INDEXED BY ${jobCauseIndex}
     WHERE failed_at IS NOT NULL AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
     ORDER BY id DESC`;
   const countFailed = `SELECT ${failedRow.columns} FROM (${matching} LIMIT ?)
     GROUP BY fingerprint, queue, type_name, failure_reason, failed_at / CAST(? AS INTEGER)`;
   const hasMore = `SELECT 1 FROM (${matching} LIMIT 1 OFFSET ?)`;
-  const findCauses = `SELECT ${causeRow.columns} FROM ${cause} WHERE fingerprint IN (SELECT value FROM json_each(?))`;
+  const findCauses = `SELECT ${causeRow.columns} FROM ${failureCause} WHERE fingerprint IN (SELECT value FROM json_each(?))`;
 
   return (db, { cap, queues, typeNames, everyMs }) => {
     const filter = [...optionalList(queues), ...optionalList(typeNames)];

@@ -11,20 +11,20 @@ const reporterRow = defineRow((columns): StateProcess => ({
   deployment: columns.value("deployment", null),
   startedAt: columns.value("started_at"),
   seenAt: columns.value("seen_at"),
-  about: columns.value("about"),
+  about: columns.value("info"),
 }));
 
 const rollupRow = defineRow((columns): StatisticsBucket => ({
-  width: columns.value("width"),
+  width: columns.value("bucket_ms"),
   from: columns.value("starts_at"),
   queue: columns.value("queue"),
   typeName: columns.value("type_name"),
   deployment: columns.value("deployment"),
-  reporterId: columns.value("reporter_id"),
+  reporterId: columns.value("process_id"),
   counts: columns.value("counts"),
 }));
 
-const keyColumns = ["width", "starts_at", "queue", "type_name", "deployment", "reporter_id"] as const;
+const keyColumns = ["bucket_ms", "starts_at", "queue", "type_name", "deployment", "process_id"] as const;
 
 const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: StatisticsBucket): SqliteValue[] => [
   width,
@@ -41,35 +41,40 @@ const toText = (rollups: readonly StatisticsBucket[]): string =>
 
 const fields = [...keyColumns, "counts"].map((_column, index) => `given.value ->> ${index}`);
 
-export const prepareReports = ({ job, reporter, rollup, cause }: Tables): ReportOperations => {
-  const putReporter = `INSERT INTO ${reporter} (${reporterRow.columns}) VALUES (?, ?, ?, ?, ?)
+export const prepareReports = ({
+  job,
+  process,
+  statisticsBucket,
+  failureCause,
+}: Tables): ReportOperations => {
+  const putReporter = `INSERT INTO ${process} (${reporterRow.columns}) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET deployment = excluded.deployment, started_at = excluded.started_at,
-      seen_at = excluded.seen_at, about = excluded.about`;
-  const insertRollups = `INSERT INTO ${rollup} (${rollupRow.columns})
+      seen_at = excluded.seen_at, info = excluded.info`;
+  const insertRollups = `INSERT INTO ${statisticsBucket} (${rollupRow.columns})
     SELECT ${fields.join(", ")} FROM json_each(?) AS given WHERE 1`;
   const putRollups = `${insertRollups}
     ON CONFLICT (${keyColumns.join(", ")}) DO UPDATE SET counts = excluded.counts`;
-  const putCause = `INSERT INTO ${cause} (fingerprint, name, message, frame, deployment, first_seen_at, last_seen_at)
+  const putCause = `INSERT INTO ${failureCause} (fingerprint, name, message, frame, deployment, first_seen_at, last_seen_at)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET last_seen_at = excluded.last_seen_at`;
-  const listProcesses = `SELECT ${reporterRow.columns} FROM ${reporter}
+  const listProcesses = `SELECT ${reporterRow.columns} FROM ${process}
     WHERE seen_at >= ? ORDER BY seen_at DESC, id LIMIT ?`;
-  const readBuckets = `SELECT ${rollupRow.columns} FROM ${rollup}
-    WHERE width = ? AND starts_at >= ? AND starts_at < ? AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
-    ORDER BY starts_at, queue, type_name, deployment, reporter_id LIMIT ?`;
+  const readBuckets = `SELECT ${rollupRow.columns} FROM ${statisticsBucket}
+    WHERE bucket_ms = ? AND starts_at >= ? AND starts_at < ? AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
+    ORDER BY starts_at, queue, type_name, deployment, process_id LIMIT ?`;
 
-  const stored = `FROM json_each(?) AS given CROSS JOIN ${rollup} AS r
+  const stored = `FROM json_each(?) AS given CROSS JOIN ${statisticsBucket} AS r
     ON ${keyColumns.map((column, index) => `r.${column} = given.value ->> ${index}`).join(" AND ")}`;
   const countAsGiven = `SELECT count(*) ${stored} WHERE r.counts = given.value ->> ${keyColumns.length}`;
   const countStored = `SELECT count(*) ${stored}`;
   // One by one: for a list, SQLite would look at all rows of a stretch for each.
-  const removeRollup = `DELETE FROM ${rollup} WHERE ${keyColumns.map((column) => `${column} = ?`).join(" AND ")}`;
+  const removeRollup = `DELETE FROM ${statisticsBucket} WHERE ${keyColumns.map((column) => `${column} = ?`).join(" AND ")}`;
 
-  const forgetReporters = `DELETE FROM ${reporter} WHERE id IN
-    (SELECT id FROM ${reporter} WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`;
-  const forgetCauses = `DELETE FROM ${cause} WHERE fingerprint IN
-    (SELECT c.fingerprint FROM ${cause} AS c WHERE coalesce(c.last_seen_at, c.first_seen_at) < ?
+  const forgetReporters = `DELETE FROM ${process} WHERE id IN
+    (SELECT id FROM ${process} WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`;
+  const forgetCauses = `DELETE FROM ${failureCause} WHERE fingerprint IN
+    (SELECT c.fingerprint FROM ${failureCause} AS c WHERE c.last_seen_at < ?
       AND NOT EXISTS (SELECT 1 FROM ${job} AS j WHERE j.fingerprint = c.fingerprint) LIMIT ?)`;
-  const findOld = `SELECT ${rollupRow.columns} FROM ${rollup} WHERE width = ? AND starts_at < ? ORDER BY starts_at LIMIT ?`;
+  const findOld = `SELECT ${rollupRow.columns} FROM ${statisticsBucket} WHERE bucket_ms = ? AND starts_at < ? ORDER BY starts_at LIMIT ?`;
 
   /** Whether all rows to remove are as they were read, and no other row is in the place of one to put. */
   const canFold = (

@@ -11,7 +11,7 @@ import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { allTexts } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import type { Lines } from "../limits/group-queues.ts";
+import type { GroupQueues } from "../limits/group-queues.ts";
 import type { JobLookup } from "../rows/job-table.ts";
 import type { Dependants } from "./dependants.ts";
 
@@ -50,7 +50,7 @@ export const prepareAddJobBlockers = (
   lookup: JobLookup,
   blockers: Blockers,
   dependants: Dependants,
-  lines: Lines,
+  groupQueues: GroupQueues,
 ): Operation<"addJobBlockers"> => {
   const insert = `INSERT INTO ${blocker} (job_id, position, sequence_id) VALUES (?, ?, ?)`;
   const setBlockers = `UPDATE ${job} SET blocker_count = ?, open_blockers = ?, status = ? WHERE id = ?`;
@@ -76,7 +76,7 @@ export const prepareAddJobBlockers = (
       db.run(insert, [jobId, position, blockerId]);
     const status = openBlockers > 0 ? "blocked" : "pending";
     db.run(setBlockers, [blockerSequenceIds.length, openBlockers, status, jobId]);
-    if (status === "pending" && lines.areUsed(db)) lines.enter(db, [jobId], now);
+    if (status === "pending" && groupQueues.areUsed(db)) groupQueues.enter(db, [jobId], now);
     if (failedBlocker !== undefined && found.onBlockerFailure === "fail") {
       dependants.failByBlocker(db, failureBy(found, failedBlocker), now);
       dependants.failDependants(db, sequenceId, now);

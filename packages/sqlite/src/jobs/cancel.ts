@@ -2,7 +2,7 @@ import { type CancelResult, checkCancellation } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import type { Tables } from "../database/tables.ts";
-import type { Lines } from "../limits/group-queues.ts";
+import type { GroupQueues } from "../limits/group-queues.ts";
 import type { JobLookup } from "../rows/job-table.ts";
 import type { Deduplication } from "./deduplication.ts";
 import type { Dependants } from "./dependants.ts";
@@ -12,7 +12,7 @@ export const prepareCancelSequences = (
   lookup: JobLookup,
   dependants: Dependants,
   deduplication: Deduplication,
-  lines: Lines,
+  groupQueues: GroupQueues,
 ): Operation<"cancelSequences"> => {
   // Takes the token away: when the holder's own outcome arrives late, it is refused and not taken for a repetition.
   const fail = `UPDATE ${job} SET status = 'failed', failed_at = ?, failure_reason = 'cancelled', last_error = ?,
@@ -24,7 +24,7 @@ export const prepareCancelSequences = (
     const unchanged = checkCancellation(sequenceId, current);
     if (current === undefined || unchanged !== undefined) return unchanged!;
     const { id, status } = current;
-    if (lines.areUsed(db)) lines.leave(db, [id]);
+    if (groupQueues.areUsed(db)) groupQueues.leave(db, [id]);
     db.run(fail, [now, error, id]);
     deduplication.refresh(db, sequenceId);
     const job = lookup.find(db, id) ?? current;

@@ -1,20 +1,26 @@
-import { assertLeaseDuration, expiredAttempt, remainingLimits, type StateJob } from "leasehold/adapter";
+import {
+  assertLeaseDuration,
+  countedIn,
+  expiredAttempt,
+  remainingLimits,
+  type StateJob,
+} from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Attempts } from "../history/attempts.ts";
 import type { ClaimFairly, FairlyTaken } from "../limits/claim.ts";
-import type { CountInLine, NextInLineAt } from "../limits/next-runnable.ts";
-import type { Lanes } from "../limits/rule-rows.ts";
+import type { CountInGroup, NextClaimableAt } from "../limits/next-runnable.ts";
+import type { LimitRuleRows } from "../limits/rule-rows.ts";
 import {
   claimedJobsColumn,
   type ClaimTerms,
   jobColumns,
+  keyFactor,
   parseClaimedJobs,
   queryJobs,
 } from "../rows/job-table.ts";
-import { slotOf, slotsPerLine } from "../rows/places.ts";
 import type { Candidate, Runnable } from "../rows/runnable.ts";
 
 // The text of all of them has to fit into a string, however large their inputs are.
@@ -23,7 +29,7 @@ const jobsPerText = 32;
 export const prepareClaimJobs = (
   { job, runningIndex }: Tables,
   runnable: Runnable,
-  lanes: Lanes,
+  limitRules: LimitRuleRows,
   claimFairly: ClaimFairly,
   attempts: Attempts,
 ): Operation<"claimJobs"> => {
@@ -37,9 +43,9 @@ export const prepareClaimJobs = (
       scheduled_at = CASE WHEN status = 'running' THEN leased_until ELSE scheduled_at END
     WHERE seq IN (SELECT value FROM json_each(?))`;
   const takePending = `${begin} WHERE seq IN (SELECT value FROM json_each(?))`;
-  // In a queue with rules or groups, where all that are taken are pending.
-  const takeInLine = `${begin}, line = NULL,
-      slots = ? + CASE WHEN ? & ${slotOf.line} THEN ${slotsPerLine} * line ELSE 0 END
+  // In a queue with rules or groups, where all taken jobs are pending.
+  const takeCounted = `${begin}, claim_key = NULL,
+      counted_in = ? + CASE WHEN ? & ${countedIn.group} THEN ${keyFactor} * claim_key ELSE 0 END
     WHERE seq IN (SELECT value FROM json_each(?))`;
   // In the order of the list, which is the order of the claim.
   const load = `SELECT ${claimedJobsColumn("j")} FROM json_each(?) AS taken
@@ -72,10 +78,10 @@ export const prepareClaimJobs = (
     terms: ClaimTerms,
   ): StateJob[] => {
     const { workerId, leaseToken, leaseMs, now } = terms;
-    for (const counted of new Set(taken.map(({ countedIn }) => countedIn))) {
-      const seqs = taken.filter(({ countedIn }) => countedIn === counted).map(({ job }) => job);
-      const slots = counted === 0 ? null : counted;
-      db.run(takeInLine, [leaseToken, workerId, now, leaseMs, now, slots, slots, JSON.stringify(seqs)]);
+    for (const bits of new Set(taken.map((each) => each.countedIn))) {
+      const seqs = taken.filter((each) => each.countedIn === bits).map(({ job }) => job);
+      const counted = bits === 0 ? null : bits;
+      db.run(takeCounted, [leaseToken, workerId, now, leaseMs, now, counted, counted, JSON.stringify(seqs)]);
     }
     settle();
     const seqs = taken.map(({ job }) => job);
@@ -92,7 +98,7 @@ export const prepareClaimJobs = (
       const scope = { queue, typeNames, maxAttempts };
       const terms = { queue, workerId, leaseToken, leaseMs, now };
       const claimed =
-        lanes.read(db).get(queue) === undefined
+        limitRules.read(db).get(queue) === undefined
           ? takeAll(db, runnable.first(db, scope, limit, now), terms)
           : takeFairly(db, claimFairly(db, scope, limit, now), terms);
       jobs.push(...claimed);
@@ -110,34 +116,37 @@ const placeRow = defineRow((columns) => ({
   group: columns.value<string | null>("group_key", null),
   ordered: columns.value<string | null>("ordered", null),
   leaseVersion: columns.value<number>("lease_version"),
-  line: columns.value<number | null>("line", null),
+  claimKey: columns.value<number | null>("claim_key", null),
 }));
 
 export const prepareCountAhead = (
   { job }: Tables,
   runnable: Runnable,
-  countInLine: CountInLine,
+  countInGroup: CountInGroup,
 ): Operation<"countAhead"> => {
   const findPlace = `SELECT ${placeRow.columns} FROM ${job} WHERE id = ? AND status = 'pending'`;
   return (db, { jobId, cap }, now) => {
     const place = placeRow.first(db, findPlace, [jobId]);
     if (place === undefined) return null;
-    const { line } = place;
-    return line === null
+    const { claimKey } = place;
+    return claimKey === null
       ? runnable.countBefore(db, { ...place, at: place.scheduledAt }, cap, now)
-      : countInLine(db, { ...place, line }, cap, now);
+      : countInGroup(db, { ...place, claimKey }, cap, now);
   };
 };
 
 export const prepareNextRunnableIn =
-  (runnable: Runnable, lanes: Lanes, nextClaimableAt: NextInLineAt): Operation<"nextRunnableIn"> =>
+  (
+    runnable: Runnable,
+    limitRules: LimitRuleRows,
+    nextClaimableAt: NextClaimableAt,
+  ): Operation<"nextRunnableIn"> =>
   (db, { requests, maxAttempts }, now) => {
     let next = Number.POSITIVE_INFINITY;
     for (const { queue, typeNames } of requests) {
       const scope = { queue, typeNames, maxAttempts };
-      const queueLanes = lanes.read(db).get(queue);
-      const at =
-        queueLanes === undefined ? runnable.nextAt(db, scope) : nextClaimableAt(db, scope, queueLanes, now);
+      const rules = limitRules.read(db).get(queue);
+      const at = rules === undefined ? runnable.nextAt(db, scope) : nextClaimableAt(db, scope, rules, now);
       next = Math.min(next, at ?? next);
     }
     return next === Number.POSITIVE_INFINITY ? null : Math.max(0, next - now);

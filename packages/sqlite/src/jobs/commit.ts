@@ -16,8 +16,8 @@ import type { Operation } from "../database/operation.ts";
 import { type Columns, defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Attempts } from "../history/attempts.ts";
-import type { CountedJob, Lines } from "../limits/group-queues.ts";
-import { countingLine } from "../rows/places.ts";
+import type { CountedJob, GroupQueues } from "../limits/group-queues.ts";
+import { countingKey } from "../rows/job-table.ts";
 import type { Deduplication } from "./deduplication.ts";
 import type { Dependants } from "./dependants.ts";
 import { describeLease } from "./leases.ts";
@@ -45,24 +45,27 @@ const plainId = /^[\w-]+$/;
 const countedRow = defineRow((columns): CountedJob => ({
   queue: columns.value("j.queue"),
   typeName: columns.value("j.type_name"),
-  line: columns.value(countingLine("j.slots"), null),
-  slots: columns.value("j.slots"),
+  claimKey: columns.value(countingKey("j.counted_in"), null),
+  countedIn: columns.value("j.counted_in"),
 }));
 
-export const createPlainCompletions = ({ job, blocker }: Tables, lines: Lines): PlainCompletions => {
+export const createPlainCompletions = (
+  { job, blocker }: Tables,
+  groupQueues: GroupQueues,
+): PlainCompletions => {
   const isDone = (
-    slots: string,
-  ): string => `j.id = done.key AND j.status = 'running' AND j.lease_token = ? AND j.leased_until > ? AND j.slots ${slots}
+    counted: string,
+  ): string => `j.id = done.key AND j.status = 'running' AND j.lease_token = ? AND j.leased_until > ? AND j.counted_in ${counted}
       AND NOT EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)
       AND (j.sequence_index = 0 AND j.deduplication_key IS NULL OR j.sequence_index > 0 AND NOT EXISTS
-        (SELECT 1 FROM ${job} AS f WHERE f.id = j.sequence_id AND f.deduplication_live IS NOT NULL))`;
+        (SELECT 1 FROM ${job} AS f WHERE f.id = j.sequence_id AND f.deduplication_open IS NOT NULL))`;
   const complete = `UPDATE ${job} AS j
     SET status = 'completed', output = done.value, completed_at = ?, completed_by = ?, leased_by = NULL, leased_until = NULL`;
   const completeFree = `${complete} FROM json_each(?) AS done WHERE ${isDone("IS NULL")}`;
-  // Those that are counted give back their slots.
+  // Counted jobs release their slots.
   const findCounted = `SELECT ${countedRow.text} FROM json_each(?) AS done CROSS JOIN ${job} AS j
     WHERE ${isDone("IS NOT NULL")}`;
-  const completeCounted = `${complete}, slots = NULL FROM json_each(?) AS done
+  const completeCounted = `${complete}, counted_in = NULL FROM json_each(?) AS done
     WHERE ${isDone("IS NOT NULL")}`;
   let pause = 0;
   // What most jobs were like last time is tried first.
@@ -87,7 +90,7 @@ export const createPlainCompletions = ({ job, blocker }: Tables, lines: Lines): 
     const writeCounted = (): number => {
       const counted = countedRow.allOfText(db, findCounted, [text, leaseToken, now]);
       if (counted.length === 0) return 0;
-      lines.giveBack(db, counted);
+      groupQueues.release(db, counted);
       return db.run(completeCounted, [now, completedBy, text, leaseToken, now]);
     };
     let written = 0;
@@ -151,8 +154,8 @@ interface JobState extends LeaseState {
   readonly mayBeKeyed: boolean;
   /** Whether anything was ever blocked by its sequence. */
   readonly hasDependants: boolean;
-  /** Whether it is in a line, is counted by a limit, or has a group. */
-  readonly isInFlow: boolean;
+  /** Whether it has a group or is counted by a limit. */
+  readonly isLimited: boolean;
 }
 
 const describeState = (columns: Columns, blocker: string): JobState => ({
@@ -163,10 +166,9 @@ const describeState = (columns: Columns, blocker: string): JobState => ({
   openBlockers: columns.value("j.open_blockers"),
   mayBeKeyed: columns.holds("j.sequence_index > 0 OR j.deduplication_key IS NOT NULL"),
   hasDependants: columns.holds(`EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.sequence_id)`),
-  isInFlow: columns.holds("(j.line IS NOT NULL OR j.slots IS NOT NULL OR j.group_key IS NOT NULL)"),
+  isLimited: columns.holds("(j.counted_in IS NOT NULL OR j.group_key IS NOT NULL)"),
 });
 
-/** What a failure has to know of a job with a group. */
 const groupRow = defineRow((columns) => ({
   id: columns.value<string>("id"),
   queue: columns.value<string>("queue"),
@@ -180,7 +182,7 @@ export const prepareCommitOutcomes = (
   dependants: Dependants,
   deduplication: Deduplication,
   plain: PlainCompletions,
-  lines: Lines,
+  groupQueues: GroupQueues,
   attempts: Attempts,
 ): Operation<"commitOutcomes"> => {
   const stateRow = defineRow((columns) => describeState(columns, blocker));
@@ -234,17 +236,17 @@ export const prepareCommitOutcomes = (
     }
   };
 
-  /** The same for a job that is concerned by groups or rules. */
-  const writeInFlow = (
+  /** The same for a job with a group or a counted slot. */
+  const writeLimited = (
     db: SqliteConnection,
     state: JobState,
     outcome: JobOutcome,
     now: number,
   ): JobStatus => {
-    lines.leave(db, [state.id]);
+    groupQueues.leave(db, [state.id]);
     const status = write(db, state, outcome, now);
-    if (status === "pending") lines.enter(db, [state.id], now);
-    if (outcome.kind === "fail") lines.stop(db, groupRow.first(db, findGroup, [state.seq])!);
+    if (status === "pending") groupQueues.enter(db, [state.id], now);
+    if (outcome.kind === "fail") groupQueues.stop(db, groupRow.first(db, findGroup, [state.seq])!);
     return status;
   };
 
@@ -270,7 +272,7 @@ export const prepareCommitOutcomes = (
         return appliedAlone(now);
       }
       writePlainOnes();
-      const status = (state.isInFlow ? writeInFlow : write)(db, state, outcome, now);
+      const status = (state.isLimited ? writeLimited : write)(db, state, outcome, now);
       const attempt = attemptOf(outcome, now);
       if (attempt !== undefined) attempts.add(db, attempt);
       if (isTerminal(status) && state.mayBeKeyed) deduplication.refresh(db, sequenceId);

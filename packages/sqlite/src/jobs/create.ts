@@ -11,55 +11,51 @@ import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { allTexts } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import type { Lines, Places } from "../limits/group-queues.ts";
-import { type InsertedColumn, insertedColumns, type JobLookup } from "../rows/job-table.ts";
-import { inLine } from "../rows/places.ts";
+import type { GroupQueues, Places } from "../limits/group-queues.ts";
+import {
+  groupedPriority,
+  type InsertedColumn,
+  insertedColumns,
+  type JobLookup,
+  rareColumns,
+} from "../rows/job-table.ts";
 import { type Deduplication, initiallyLive } from "./deduplication.ts";
 import type { Edits } from "./edits.ts";
 
 // Different for every job of a bulk start. All others are the same in most of them.
 const ownNames = ["id", "sequence_id", "root_sequence_id", "input"];
 // Different for every job of a bulk start with groups.
-const lineNames = ["group_key", "line"];
+const groupNames = ["group_key", "claim_key"];
 
 const findColumn = (name: string): InsertedColumn => insertedColumns.find((column) => column.name === name)!;
 
 const ownColumns = ownNames.map(findColumn);
 
-const sharedColumns = insertedColumns.filter(({ name }) => ![...ownNames, ...lineNames].includes(name));
+const sharedColumns = insertedColumns.filter(({ name }) => ![...ownNames, ...groupNames].includes(name));
 
-const sharedProperties = sharedColumns.map(({ property }) => property);
+const sharedProperties = [...sharedColumns, ...rareColumns].map(({ property }) => property);
 
 const read = (columns: readonly InsertedColumn[], job: StateJob): SqliteValue[] =>
   columns.map((column) => column.valueOf(job));
 
 // What does not stand in the job itself. The rest is null.
-const derivedNames = ["deduplication_live", "priority", "given_priority", "rank"];
+const derivedNames = ["deduplication_open", "priority", "given_priority", "group_order"];
 
-// Few jobs have values in these columns, so the statement for all others does not have them.
-const rareNames = ["expire_after_ms", "recurrence"];
-
-const hasRareValues = ({ expireAfterMs, recurrence }: StateJob): boolean =>
-  expireAfterMs !== null || recurrence !== null;
+const hasRareValues = (job: StateJob): boolean => rareColumns.some((column) => column.valueOf(job) !== null);
 
 const readShared = (job: StateJob, places: Places | undefined): SqliteValue[] => [
   ...read(sharedColumns, job),
   initiallyLive(job),
-  places === undefined ? job.priority : inLine,
+  places === undefined ? job.priority : groupedPriority,
   places === undefined ? null : job.priority,
-  places?.rank ?? null,
-  ...(hasRareValues(job) ? [job.expireAfterMs, job.recurrence] : []),
+  places?.groupOrder ?? null,
+  ...(hasRareValues(job) ? read(rareColumns, job) : []),
 ];
 
 /** Whether the two differ in nothing but their own columns and their groups. */
 const areAlike = (a: StateJob, b: StateJob): boolean => {
   for (const property of sharedProperties) if (a[property] !== b[property]) return false;
-  return (
-    a.priority === b.priority &&
-    (a.group === null) === (b.group === null) &&
-    a.expireAfterMs === b.expireAfterMs &&
-    a.recurrence === b.recurrence
-  );
+  return a.priority === b.priority && (a.group === null) === (b.group === null);
 };
 
 /** Whether the job is alone in its sequence and tree, so that all three have one id; and the id needs no escaping in JSON. */
@@ -84,38 +80,38 @@ export interface Inserts {
  */
 const prepareInsertJobs = (
   { job: table }: Tables,
-  lines: Lines,
+  groupQueues: GroupQueues,
 ): ((db: SqliteConnection, now: number) => Inserts) => {
   const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ");
   const statementsFor = (more: readonly string[]) => {
     const sharedNames = [...sharedColumns.map(({ name }) => name), ...derivedNames, ...more];
-    const names = [...ownNames, ...lineNames, ...sharedNames];
+    const names = [...ownNames, ...groupNames, ...sharedNames];
     return {
       one: `INSERT INTO ${table} (${names.join(", ")}) VALUES (${marks(names)})`,
       run: `INSERT INTO ${table} (${[...ownNames, ...sharedNames].join(", ")})
     SELECT given.key, given.key, given.key, given.value, ${marks(sharedNames)}
     FROM json_each(?) AS given`,
-      lineRun: `INSERT INTO ${table} (${names.join(", ")})
+      groupRun: `INSERT INTO ${table} (${names.join(", ")})
     SELECT given.key, given.key, given.key, given.value ->> 0, given.value ->> 1, given.value ->> 2, ${marks(sharedNames)}
     FROM json_each(?) AS given`,
     };
   };
   const plain = statementsFor([]);
-  const withRareValues = statementsFor(rareNames);
+  const withRareValues = statementsFor(rareColumns.map(({ name }) => name));
 
   return (db, now) => {
     let jobs: StateJob[] = [];
     let characters = 0;
 
     const insert = (first: StateJob): void => {
-      const places = lines.placeNew(db, jobs, now);
+      const places = groupQueues.placeNew(db, jobs, now);
       const shared = readShared(first, places);
       const statements = hasRareValues(first) ? withRareValues : plain;
       if (jobs.length === 1) {
         db.run(statements.one, [
           ...read(ownColumns, first),
           first.group,
-          places?.lines[0] ?? null,
+          places?.claimKeys[0] ?? null,
           ...shared,
         ]);
         return;
@@ -123,10 +119,10 @@ const prepareInsertJobs = (
       const hasGroups = places !== undefined || first.group !== null;
       // An object would put ids that look like numbers first. This text keeps the order.
       const entries = jobs.map(({ id, input, group }, index) => {
-        const value = hasGroups ? [input, group, places?.lines[index] ?? null] : input;
+        const value = hasGroups ? [input, group, places?.claimKeys[index] ?? null] : input;
         return `"${id}":${JSON.stringify(value)}`;
       });
-      db.run(hasGroups ? statements.lineRun : statements.run, [...shared, `{${entries.join(",")}}`]);
+      db.run(hasGroups ? statements.groupRun : statements.run, [...shared, `{${entries.join(",")}}`]);
     };
 
     const flush = (): void => {
@@ -164,9 +160,9 @@ export const prepareCreateJobs = (
   lookup: JobLookup,
   deduplication: Deduplication,
   waiting: Edits,
-  lines: Lines,
+  groupQueues: GroupQueues,
 ): Operation<"createJobs"> => {
-  const insertJobs = prepareInsertJobs(tables, lines);
+  const insertJobs = prepareInsertJobs(tables, groupQueues);
   const findTaken = `SELECT j.id FROM json_each(?) AS given CROSS JOIN ${tables.job} AS j ON j.id = given.value`;
 
   // Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.

@@ -4,13 +4,13 @@ import type { Tables } from "../database/tables.ts";
 import { findJob, jobColumns, latestContinuation } from "../rows/job-table.ts";
 
 /**
- * The first job of a sequence with a deduplication key says in `deduplication_live` whether its sequence is unfinished: 1
+ * The first job of a sequence with a deduplication key says in `deduplication_open` whether its sequence is unfinished: 1
  * or 0, and null without a key.
  */
 export interface Deduplication {
   /** The earlier job that a new one would duplicate. */
   findEarlier(db: SqliteConnection, wanted: NewJob, now: number): StateJob | undefined;
-  /** Brings `deduplication_live` of a sequence up to date, after its current job began, ended or was revived. */
+  /** Brings `deduplication_open` of a sequence up to date, after its current job began, ended or was revived. */
   refresh(db: SqliteConnection, sequenceId: string): void;
   /** Whether another unfinished sequence has the key of this one. */
   hasLiveDuplicate(db: SqliteConnection, sequenceId: string): boolean;
@@ -20,21 +20,21 @@ export interface Deduplication {
 export const initiallyLive = ({ sequenceIndex, deduplicationKey }: StateJob): 1 | null =>
   sequenceIndex === 0 && deduplicationKey !== null ? 1 : null;
 
-export const createDeduplication = ({ job, keyIndex, liveKeyIndex }: Tables): Deduplication => {
+export const createDeduplication = ({ job, keyIndex, openKeyIndex }: Tables): Deduplication => {
   const newest = (index: string, live: string): string =>
     `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${index}
-     WHERE j.sequence_type_name = ? AND j.deduplication_key = ? AND j.deduplication_live ${live}
+     WHERE j.sequence_type_name = ? AND j.deduplication_key = ? AND j.deduplication_open ${live}
      ORDER BY j.created_at DESC, j.seq DESC LIMIT 1`;
   const newestOf = {
     all: newest(keyIndex, "IS NOT NULL"),
-    unfinished: newest(liveKeyIndex, "= 1"),
-    pending: newest(liveKeyIndex, "= 1 AND j.status IN ('pending', 'blocked')"),
+    unfinished: newest(openKeyIndex, "= 1"),
+    pending: newest(openKeyIndex, "= 1 AND j.status IN ('pending', 'blocked')"),
   };
-  const refresh = `UPDATE ${job} AS f SET deduplication_live =
+  const refresh = `UPDATE ${job} AS f SET deduplication_open =
       coalesce(${latestContinuation(job, "c.status", "f.id")}, f.status) NOT IN ('completed', 'failed')
-    WHERE f.id = ? AND f.deduplication_live IS NOT NULL`;
-  const findOtherLive = `SELECT 1 FROM ${job} AS f CROSS JOIN ${job} AS j INDEXED BY ${liveKeyIndex}
-    WHERE f.id = ? AND j.deduplication_live = 1 AND j.sequence_type_name = f.sequence_type_name
+    WHERE f.id = ? AND f.deduplication_open IS NOT NULL`;
+  const findOtherLive = `SELECT 1 FROM ${job} AS f CROSS JOIN ${job} AS j INDEXED BY ${openKeyIndex}
+    WHERE f.id = ? AND j.deduplication_open = 1 AND j.sequence_type_name = f.sequence_type_name
       AND j.deduplication_key = f.deduplication_key AND j.id <> f.id LIMIT 1`;
 
   return {

@@ -12,7 +12,7 @@ import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { allTexts, defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import type { Lines } from "../limits/group-queues.ts";
+import type { GroupQueues } from "../limits/group-queues.ts";
 import { describeReference } from "../rows/job-table.ts";
 
 type DeletedJob = DeletionResult["deleted"][number];
@@ -36,7 +36,7 @@ const rootRow = defineRow((columns) => ({
 
 export const prepareDeleteSequences = (
   { job, blocker }: Tables,
-  lines: Lines,
+  groupQueues: GroupQueues,
 ): Operation<"deleteSequences"> => {
   // The root's first job, and all other jobs of its tree. Takes the root twice.
   const tree = (columns: string): string => `SELECT ${columns} FROM ${job} AS j
@@ -55,10 +55,10 @@ export const prepareDeleteSequences = (
   const findStopping = `SELECT ${stoppingRow.columns} FROM ${job}
     WHERE id IN (SELECT value FROM json_each(?)) AND status = 'failed' AND ordered = 'stop' AND group_key IS NOT NULL`;
 
-  const leaveLines = (db: SqliteConnection, deletedIds: readonly string[]): void => {
-    lines.leave(db, deletedIds);
+  const leaveGroups = (db: SqliteConnection, deletedIds: readonly string[]): void => {
+    groupQueues.leave(db, deletedIds);
     for (const stopping of stoppingRow.all(db, findStopping, [JSON.stringify(deletedIds)]))
-      lines.resume(db, stopping, stopping.id);
+      groupQueues.resume(db, stopping, stopping.id);
   };
 
   const dependantRootsOf = (db: SqliteConnection, rootId: string): string[] =>
@@ -77,7 +77,7 @@ export const prepareDeleteSequences = (
 
     const deleted = [...roots].flatMap((id) => deletedRow.all(db, listTree, [id, id]));
     const ids = deleted.map(({ id }) => id);
-    if (lines.areUsed(db)) leaveLines(db, ids);
+    if (groupQueues.areUsed(db)) leaveGroups(db, ids);
     const deletedIds = JSON.stringify(ids);
     db.run(removeBlockers, [deletedIds]);
     db.run(removeJobs, [deletedIds]);

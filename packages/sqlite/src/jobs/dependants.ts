@@ -12,7 +12,7 @@ import {
 import type { SqliteConnection } from "../database/connection.ts";
 import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import type { Lines } from "../limits/group-queues.ts";
+import type { GroupQueues } from "../limits/group-queues.ts";
 import { describeReference, type JobLookup } from "../rows/job-table.ts";
 import type { Deduplication } from "./deduplication.ts";
 
@@ -45,7 +45,7 @@ export const createDependants = (
   { job, blocker }: Tables,
   lookup: JobLookup,
   deduplication: Deduplication,
-  lines: Lines,
+  groupQueues: GroupQueues,
 ): Dependants => {
   const hasDependants = `SELECT 1 FROM ${blocker} WHERE sequence_id = ? LIMIT 1`;
   const findDependants = `SELECT ${blockedRow.columns}
@@ -83,9 +83,9 @@ export const createDependants = (
         else db.run(setOpenBlockers, [openBlockers, id]);
         if (isUnblocked) unblocked.push(referenceTo(blocked));
       }
-      if (unblocked.length > 0 && lines.areUsed(db)) {
+      if (unblocked.length > 0 && groupQueues.areUsed(db)) {
         const ids = unblocked.map(({ id }) => id);
-        lines.enter(db, ids, now);
+        groupQueues.enter(db, ids, now);
       }
       return unblocked;
     },

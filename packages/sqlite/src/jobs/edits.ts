@@ -2,7 +2,7 @@ import { expired, checkUpdate, type StateJob, updated, type WaitingJobResult } f
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import type { Tables } from "../database/tables.ts";
-import type { Lines } from "../limits/group-queues.ts";
+import type { GroupQueues } from "../limits/group-queues.ts";
 import { findJob, jobColumns, type JobLookup, queryJobs } from "../rows/job-table.ts";
 import type { Deduplication } from "./deduplication.ts";
 import type { Dependants } from "./dependants.ts";
@@ -11,7 +11,7 @@ export const prepareExpireWaitingJobs = (
   { job, expiringIndex }: Tables,
   dependants: Dependants,
   deduplication: Deduplication,
-  lines: Lines,
+  groupQueues: GroupQueues,
 ): Operation<"expireWaitingJobs"> => {
   const find = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${expiringIndex}
     WHERE j.expire_after_ms IS NOT NULL AND j.status = 'pending' AND j.attempt = 0
@@ -22,7 +22,7 @@ export const prepareExpireWaitingJobs = (
 
   return (db, { limit, error }, now) =>
     queryJobs(db, find, [now, limit]).map((row) => {
-      if (lines.areUsed(db)) lines.leave(db, [row.id]);
+      if (groupQueues.areUsed(db)) groupQueues.leave(db, [row.id]);
       db.run(fail, [now, error, row.id]);
       deduplication.refresh(db, row.sequenceId);
       const cascaded = dependants.failDependants(db, row.sequenceId, now);
@@ -38,17 +38,17 @@ export interface Edits {
   findReplacedBy(db: SqliteConnection, startId: string): StateJob | undefined;
 }
 
-export const createWaitingJobs = ({ job, replacedIndex }: Tables, lines: Lines): Edits => {
-  const save = `UPDATE ${job} SET input = ?, replaced_by = ?, trace_context = ?, priority = ?, given_priority = NULL, rank = NULL, max_attempts = ?,
-      max_attempts_given = ?, timeout_ms = ?, lease_ms = ?, expire_after_ms = ?, scheduled_at = ?, attempt = ?,
+export const createWaitingJobs = ({ job, replacedIndex }: Tables, groupQueues: GroupQueues): Edits => {
+  const save = `UPDATE ${job} SET input = ?, replaced_by = ?, trace_context = ?, priority = ?, given_priority = NULL, group_order = NULL, max_attempts = ?,
+      max_attempts_explicit = ?, timeout_ms = ?, lease_ms = ?, expire_after_ms = ?, scheduled_at = ?, attempt = ?,
       expired_leases = ?, progress = ?
     WHERE id = ?`;
   const findReplaced = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${replacedIndex} WHERE j.replaced_by = ?`;
 
   return {
     save: (db, row, now) => {
-      const usesLines = lines.areUsed(db);
-      if (usesLines) lines.leave(db, [row.id]);
+      const usesGroups = groupQueues.areUsed(db);
+      if (usesGroups) groupQueues.leave(db, [row.id]);
       db.run(save, [
         row.input,
         row.replacedBy,
@@ -65,7 +65,7 @@ export const createWaitingJobs = ({ job, replacedIndex }: Tables, lines: Lines):
         row.progress,
         row.id,
       ]);
-      if (usesLines) lines.enter(db, [row.id], now);
+      if (usesGroups) groupQueues.enter(db, [row.id], now);
     },
     findReplacedBy: (db, startId) => findJob(db, findReplaced, [startId]),
   };

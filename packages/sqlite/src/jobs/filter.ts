@@ -44,7 +44,7 @@ export const toCondition = (filter: JobFilter): Condition => {
   addList("j.sequence_type_name", filter.sequenceTypeNames);
   addList("j.deduplication_key", filter.deduplicationKeys);
   // True for every job with a key. SQLite uses the index only when its condition is in the statement.
-  if (filter.deduplicationKeys !== undefined) add("j.deduplication_live IS NOT NULL");
+  if (filter.deduplicationKeys !== undefined) add("j.deduplication_open IS NOT NULL");
   addList("j.failure_reason", filter.failureReasons);
   if (filter.fingerprints !== undefined) {
     add("j.status = 'failed'");

@@ -14,8 +14,8 @@ import type { Operation } from "../database/operation.ts";
 import { type Columns, defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Attempts } from "../history/attempts.ts";
-import type { Lines } from "../limits/group-queues.ts";
-import type { TidyLines } from "../limits/tidy.ts";
+import type { GroupQueues } from "../limits/group-queues.ts";
+import type { DeleteIdleGroups } from "../limits/claim.ts";
 import type { JobLookup } from "../rows/job-table.ts";
 import { endExpiredLease, type RequeueExpired, type Runnable } from "../rows/runnable.ts";
 import type { Deduplication } from "./deduplication.ts";
@@ -64,9 +64,9 @@ export const prepareReapExpiredLeases = (
   lookup: JobLookup,
   dependants: Dependants,
   deduplication: Deduplication,
-  lines: Lines,
+  groupQueues: GroupQueues,
   requeueExpired: RequeueExpired,
-  deleteIdleGroups: TidyLines,
+  deleteIdleGroups: DeleteIdleGroups,
   attempts: Attempts,
 ): Operation<"reapExpiredLeases"> => {
   const fail = `UPDATE ${job}
@@ -77,14 +77,14 @@ export const prepareReapExpiredLeases = (
   const reap = (db: SqliteConnection, expired: StateJob, call: ReapCall, now: number): ReapedJob => {
     const { id, sequenceId, leasedBy } = expired;
     let cascaded: ReapedJob["cascaded"] = [];
-    const areLinesUsed = lines.areUsed(db);
-    if (areLinesUsed) lines.leave(db, [id]);
+    const areGroupsUsed = groupQueues.areUsed(db);
+    if (areGroupsUsed) groupQueues.leave(db, [id]);
     if (hasAttemptsLeft(expired, call.maxAttempts)) {
       requeueExpired(db, [id]);
-      if (areLinesUsed) lines.enter(db, [id], now);
+      if (areGroupsUsed) groupQueues.enter(db, [id], now);
     } else {
       db.run(fail, [now, call.error, call.fingerprint ?? null, id]);
-      if (areLinesUsed) lines.stop(db, expired);
+      if (areGroupsUsed) groupQueues.stop(db, expired);
       deduplication.refresh(db, sequenceId);
       cascaded = dependants.failDependants(db, sequenceId, now);
     }
@@ -94,7 +94,7 @@ export const prepareReapExpiredLeases = (
 
   return (db, call, now) => {
     const reaped = runnable.expired(db, call.limit, now).map((expired) => reap(db, expired, call, now));
-    if (lines.areUsed(db)) deleteIdleGroups(db, now);
+    if (groupQueues.areUsed(db)) deleteIdleGroups(db, now);
     return reaped;
   };
 };

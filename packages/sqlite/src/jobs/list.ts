@@ -81,7 +81,7 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
 
   // The index of keys begins with the types of sequences. This leaps from one to the next.
   const nextType = `SELECT min(sequence_type_name) AS name FROM ${job} INDEXED BY ${keyIndex}
-    WHERE deduplication_live IS NOT NULL`;
+    WHERE deduplication_open IS NOT NULL`;
   const typesWithKeys = `WITH RECURSIVE found AS (
     ${nextType}
     UNION ALL SELECT (${nextType} AND sequence_type_name > found.name) FROM found WHERE found.name IS NOT NULL

@@ -2,7 +2,7 @@ import { redriveJobs, resolveSchedule, runSync, type StateJob } from "leasehold/
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import type { Tables } from "../database/tables.ts";
-import type { Lines } from "../limits/group-queues.ts";
+import type { GroupQueues } from "../limits/group-queues.ts";
 import { jobColumns, type JobLookup, queryJobs } from "../rows/job-table.ts";
 import type { Blockers } from "./blockers.ts";
 import type { Deduplication } from "./deduplication.ts";
@@ -12,7 +12,7 @@ export const prepareRedriveJobs = (
   lookup: JobLookup,
   blockers: Blockers,
   deduplication: Deduplication,
-  lines: Lines,
+  groupQueues: GroupQueues,
 ): Operation<"redriveJobs"> => {
   const revive = `UPDATE ${job} SET status = CASE WHEN open_blockers > 0 THEN 'blocked' ELSE 'pending' END,
       scheduled_at = max(scheduled_at, ?), attempt = 0, expired_leases = 0, failed_at = NULL, failure_reason = NULL,
@@ -42,9 +42,10 @@ export const prepareRedriveJobs = (
             db.run(revive, [from, id]);
             deduplication.refresh(db, sequenceId);
           }
-          if (!lines.areUsed(db)) return;
-          for (const revived of jobs) if (revived.ordered === "stop") lines.resume(db, revived, revived.id);
-          lines.enter(
+          if (!groupQueues.areUsed(db)) return;
+          for (const revived of jobs)
+            if (revived.ordered === "stop") groupQueues.resume(db, revived, revived.id);
+          groupQueues.enter(
             db,
             jobs.map(({ id }) => id),
             now,

@@ -1,4 +1,5 @@
 import {
+  countedIn,
   type CounterRepair,
   explainThrottle,
   type GroupState,
@@ -11,9 +12,8 @@ import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { begunRank, countingLine, slotOf } from "../rows/places.ts";
-import { groupRow, ruleStateRow } from "./group-rows.ts";
-import { type Lanes, type QueueRules, rulesOver } from "./rule-rows.ts";
+import { begunOrder, countingKey } from "../rows/job-table.ts";
+import { groupRow, type LimitRuleRows, type QueueRules, rulesOver, ruleStateRow } from "./rule-rows.ts";
 
 /** A pending job that is due. */
 export interface DueJob {
@@ -47,7 +47,7 @@ const waitingRow = defineRow((columns) => ({
   seq: columns.value<number>("seq"),
   id: columns.value<string>("id"),
   at: columns.value<number>("scheduled_at"),
-  isBegun: columns.holds(`coalesce(rank = ${begunRank}, 0)`),
+  isBegun: columns.holds(`coalesce(group_order = ${begunOrder}, 0)`),
 }));
 
 // More than an explanation names.
@@ -60,24 +60,24 @@ export type PrepareThrottles = (
   now: number,
 ) => FindThrottle;
 
-export const prepareThrottles = ({ job, lane, runningIndex, lineIndex }: Tables): PrepareThrottles => {
-  const readStates = `SELECT ${ruleStateRow.columns} FROM ${lane} WHERE queue = ?`;
+export const prepareThrottles = ({ job, limitRule, runningIndex, groupIndex }: Tables): PrepareThrottles => {
+  const readStates = `SELECT ${ruleStateRow.columns} FROM ${limitRule} WHERE queue = ?`;
   const listRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
     WHERE status = 'running' AND queue = ? ORDER BY leased_until`;
   // In the order of claims, including jobs that have fallen due since the last claim.
-  const listWaiting = `SELECT ${waitingRow.columns} FROM ${job} INDEXED BY ${lineIndex}
-    WHERE line = ? AND (rank = ${begunRank} OR scheduled_at <= ?)
-    ORDER BY coalesce(rank, given_priority) DESC, scheduled_at, seq LIMIT ?`;
+  const listWaiting = `SELECT ${waitingRow.columns} FROM ${job} INDEXED BY ${groupIndex}
+    WHERE claim_key = ? AND (group_order = ${begunOrder} OR scheduled_at <= ?)
+    ORDER BY coalesce(group_order, given_priority) DESC, scheduled_at, seq LIMIT ?`;
 
   return (db, queue, rules, now) => {
-    const states = new Map(ruleStateRow.all(db, readStates, [queue]).map((state) => [state.number, state]));
+    const states = new Map(ruleStateRow.all(db, readStates, [queue]).map((state) => [state.id, state]));
     let read: readonly RunningJob[] | undefined;
     const running = (): readonly RunningJob[] => (read ??= runningRow.all(db, listRunning, [queue]));
     /** Whether the lease has expired, so that the next claim frees the job and its slots. */
     const isFree = ({ leasedUntil, isLast }: RunningJob): boolean => leasedUntil <= now && !isLast;
 
-    const scopeOf = (number: number | undefined, isIn: (each: RunningJob) => boolean): ThrottlingScope => {
-      const state = (number === undefined ? undefined : states.get(number)) ?? newScopeState;
+    const scopeOf = (id: number | undefined, isIn: (each: RunningJob) => boolean): ThrottlingScope => {
+      const state = (id === undefined ? undefined : states.get(id)) ?? newScopeState;
       return { ...state, holders: () => running().filter((each) => isIn(each) && !isFree(each)) };
     };
 
@@ -116,8 +116,8 @@ export const prepareThrottles = ({ job, lane, runningIndex, lineIndex }: Tables)
           queue,
           typeName,
           rules: rulesOver(rules, typeName),
-          ofQueue: scopeOf(rules.own.number, () => true),
-          ofType: scopeOf(rules.types.get(typeName)?.number, isOfType),
+          ofQueue: scopeOf(rules.own.id, () => true),
+          ofType: scopeOf(rules.types.get(typeName)?.id, isOfType),
           ofGroup,
         },
         now,
@@ -128,9 +128,9 @@ export const prepareThrottles = ({ job, lane, runningIndex, lineIndex }: Tables)
 
 type Counter = CounterRepair["counters"][number];
 
-/** A counter that differs from the running jobs that say that they are counted there. */
+/** A counter that differs from the number of running jobs that are counted there. */
 interface Difference {
-  readonly number: number;
+  readonly key: number;
   readonly queue: string;
   readonly typeName: string;
   readonly group: string | null;
@@ -138,9 +138,9 @@ interface Difference {
   readonly is: number;
 }
 
-const differenceOf = (group: string) =>
+const differenceOf = (key: string, group: string) =>
   defineRow((columns): Difference => ({
-    number: columns.value("number"),
+    key: columns.value(key),
     queue: columns.value("queue"),
     typeName: columns.value("type_name"),
     group: columns.value(group, null),
@@ -148,35 +148,37 @@ const differenceOf = (group: string) =>
     is: columns.value("counted"),
   }));
 
-export const prepareCheckFlow = ({ job, lane, line, runningIndex }: Tables): Operation<"repairCounters"> => {
+export const prepareRepairCounters = (tables: Tables): Operation<"repairCounters"> => {
+  const { job, limitRule, groupState, runningIndex } = tables;
   const running = `FROM ${job} AS j INDEXED BY ${runningIndex} WHERE j.status = 'running'`;
-  const laneRow = differenceOf("NULL");
-  const groupDifferenceRow = differenceOf("group_key");
-  // Counts the running jobs once and compares, however many lines there are.
-  const checkLanes = `WITH slot AS (
-      SELECT j.queue AS queue, j.type_name AS type_name ${running} AND j.slots & ${slotOf.type}
-      UNION ALL SELECT j.queue, '' ${running} AND j.slots & ${slotOf.queue}),
+  const ruleDifference = differenceOf("id", "NULL");
+  const groupDifference = differenceOf("claim_key", "group_key");
+  // Counts the running jobs once, however many groups there are.
+  const checkRules = `WITH slot AS (
+      SELECT j.queue AS queue, j.type_name AS type_name ${running} AND j.counted_in & ${countedIn.type}
+      UNION ALL SELECT j.queue, '' ${running} AND j.counted_in & ${countedIn.queue}),
     counting AS MATERIALIZED (SELECT queue, type_name, count(*) AS counted FROM slot GROUP BY queue, type_name)
-    SELECT ${laneRow.columns} FROM (SELECT l.*, coalesce(c.counted, 0) AS counted FROM ${lane} AS l
+    SELECT ${ruleDifference.columns} FROM (SELECT l.*, coalesce(c.counted, 0) AS counted FROM ${limitRule} AS l
       LEFT JOIN counting AS c ON c.queue = l.queue AND c.type_name = l.type_name)
     WHERE running <> counted ORDER BY queue, type_name`;
-  const checkLines = `WITH counting AS MATERIALIZED
-      (SELECT ${countingLine("j.slots")} AS line, count(*) AS counted ${running} AND j.slots & ${slotOf.line} GROUP BY 1)
-    SELECT ${groupDifferenceRow.columns} FROM (SELECT line.number, l.queue, l.type_name, line.group_key, line.running,
+  const checkGroups = `WITH counting AS MATERIALIZED (SELECT ${countingKey("j.counted_in")} AS claim_key, count(*) AS counted
+      ${running} AND j.counted_in & ${countedIn.group} GROUP BY 1)
+    SELECT ${groupDifference.columns} FROM (SELECT g.claim_key, l.queue, l.type_name, g.group_key, g.running,
         coalesce(c.counted, 0) AS counted
-      FROM ${line} AS line CROSS JOIN ${lane} AS l ON l.number = line.lane LEFT JOIN counting AS c ON c.line = line.number)
+      FROM ${groupState} AS g CROSS JOIN ${limitRule} AS l ON l.id = g.limit_rule_id
+      LEFT JOIN counting AS c ON c.claim_key = g.claim_key)
     WHERE running <> counted ORDER BY queue, type_name, group_key`;
-  const setLane = `UPDATE ${lane} SET running = ? WHERE number = ?`;
-  const setLine = `UPDATE ${line} SET running = ?, open = 1 WHERE number = ?`;
+  const setRule = `UPDATE ${limitRule} SET running = ? WHERE id = ?`;
+  const setGroup = `UPDATE ${groupState} SET running = ?, claimable = 1 WHERE claim_key = ?`;
 
   return (db, { repair }) => {
-    const ofLanes = laneRow.all(db, checkLanes, []);
-    const ofLines = groupDifferenceRow.all(db, checkLines, []);
+    const ofRules = ruleDifference.all(db, checkRules, []);
+    const ofGroups = groupDifference.all(db, checkGroups, []);
     if (repair) {
-      for (const { number, is } of ofLanes) db.run(setLane, [is, number]);
-      for (const { number, is } of ofLines) db.run(setLine, [is, number]);
+      for (const { key, is } of ofRules) db.run(setRule, [is, key]);
+      for (const { key, is } of ofGroups) db.run(setGroup, [is, key]);
     }
-    const counters = [...ofLanes, ...ofLines].map(({ queue, typeName, group, was, is }): Counter => ({
+    const counters = [...ofRules, ...ofGroups].map(({ queue, typeName, group, was, is }): Counter => ({
       queue,
       typeName: typeName === "" ? null : typeName,
       group,
@@ -191,22 +193,22 @@ const dueRow = defineRow((columns) => ({
   seq: columns.value<number>("seq"),
   queue: columns.value<string>("queue"),
   typeName: columns.value<string>("type_name"),
-  line: columns.value<number | null>("line", null),
+  claimKey: columns.value<number | null>("claim_key", null),
 }));
 
 export const prepareExplainThrottle = (
-  { job, line }: Tables,
-  lanes: Lanes,
+  { job, groupState }: Tables,
+  limitRules: LimitRuleRows,
   throttles: PrepareThrottles,
 ): Operation<"explainThrottle"> => {
   const findDue = `SELECT ${dueRow.columns} FROM ${job} WHERE id = ? AND status = 'pending' AND scheduled_at <= ?`;
-  const findGroup = `SELECT ${groupRow.columns} FROM ${line} WHERE number = ?`;
+  const findGroup = `SELECT ${groupRow.columns} FROM ${groupState} WHERE claim_key = ?`;
   return (db, { jobId }, now) => {
     const due = dueRow.first(db, findDue, [jobId, now]);
-    const rules = due === undefined ? undefined : lanes.read(db).get(due.queue);
+    const rules = due === undefined ? undefined : limitRules.read(db).get(due.queue);
     if (due === undefined || rules === undefined) return null;
-    const { seq, queue, typeName } = due;
-    const group = due.line === null ? undefined : groupRow.first(db, findGroup, [due.line]);
+    const { seq, queue, typeName, claimKey } = due;
+    const group = claimKey === null ? undefined : groupRow.first(db, findGroup, [claimKey]);
     return throttles(db, queue, rules, now)({ seq, typeName, group: group ?? null });
   };
 };

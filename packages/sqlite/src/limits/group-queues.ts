@@ -1,44 +1,46 @@
-import type { StateJob } from "leasehold/adapter";
+import { countedIn, type StateJob } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import { allTexts, defineRow, firstNumber } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { countingLine, inLine, type Ranked, rankOf, slotOf, slotsPerLine } from "../rows/places.ts";
-import type { Lanes } from "./rule-rows.ts";
+import { countingKey, groupedPriority, groupOrderOf, keyFactor, type OrderedJob } from "../rows/job-table.ts";
+import type { LimitRuleRows } from "./rule-rows.ts";
 
-type NamedJob = Ranked & Pick<StateJob, "queue" | "typeName">;
+type GroupedJob = OrderedJob & Pick<StateJob, "queue" | "typeName">;
 
-/** What a running job gives back when it no longer runs. */
+/** What a job releases when it no longer waits or runs. */
 export interface CountedJob {
   readonly queue: string;
   readonly typeName: string;
-  readonly line: number | null;
-  readonly slots: number;
+  /** Of its group. */
+  readonly claimKey: number | null;
+  /** Bits: see `countedIn` in core. */
+  readonly countedIn: number;
 }
 
-/** Where jobs that are alike wait. */
+/** The values of new jobs that differ only in their groups. */
 export interface Places {
-  readonly rank: number | null;
-  /** The line of each. */
-  readonly lines: readonly number[];
+  readonly groupOrder: number | null;
+  /** In the order of the jobs. */
+  readonly claimKeys: readonly number[];
 }
 
 /**
- * Lines as jobs come and go. Whoever changes the status of a job calls `leave` before and, if it waits again, `enter` after.
- * Claims, and completions in bulk, do the same in fewer statements.
+ * The group queues of pending jobs, and the slots of running ones. A change of a job's status is written between `leave` and,
+ * if the job waits again, `enter`. Claims, and completions in bulk, write the same in fewer statements.
  */
-export interface Lines {
-  /** Whether any queue has rules or groups. Where none has, there is nothing to leave or to enter. */
+export interface GroupQueues {
+  /** Whether any queue has rules or groups. If none has, no job is in a group queue or counted. */
   areUsed(db: SqliteConnection): boolean;
-  /** Opens lines for jobs that are about to be stored, alike in all but their groups. Undefined when they wait in none. */
+  /** Opens the groups of jobs that are about to be inserted. Undefined if these jobs have no group or are blocked. */
   placeNew(db: SqliteConnection, jobs: readonly StateJob[], now: number): Places | undefined;
-  /** Those of these jobs that are pending wait in their lines from now on. */
+  /** Puts those of these jobs that are pending into their group queues. */
   enter(db: SqliteConnection, jobIds: readonly string[], now: number): void;
-  /** These jobs no longer wait or run: takes them out of their lines, and gives their slots back. */
+  /** Takes these jobs out of their group queues, and releases their slots. */
   leave(db: SqliteConnection, jobIds: readonly string[]): void;
-  giveBack(db: SqliteConnection, jobs: readonly CountedJob[]): void;
-  /** A job has failed for good: stops its group, if that is what its group does. */
+  release(db: SqliteConnection, jobs: readonly CountedJob[]): void;
+  /** Stops the group of a job that has failed permanently, if its `ordered` is `stop`. */
   stop(db: SqliteConnection, job: Pick<StateJob, "id" | "queue" | "typeName" | "group" | "ordered">): void;
-  /** Lets a group go on. With `jobId` only if it was stopped by this job. */
+  /** Resumes a stopped group. With `jobId` only if this job has stopped it. */
   resume(
     db: SqliteConnection,
     group: Pick<StateJob, "queue" | "typeName" | "group">,
@@ -61,148 +63,142 @@ const leavingRow = defineRow((columns) => ({
   seq: columns.value<number>("seq"),
   queue: columns.value<string>("queue"),
   typeName: columns.value<string>("type_name"),
-  line: columns.value<number | null>(`coalesce(line, ${countingLine("slots")})`, null),
-  slots: columns.value<number>("coalesce(slots, 0)"),
+  claimKey: columns.value<number | null>(`coalesce(claim_key, ${countingKey("counted_in")})`, null),
+  countedIn: columns.value<number>("coalesce(counted_in, 0)"),
 }));
 
-const numberRow = defineRow((columns) => ({
-  number: columns.value<number>("number"),
+const keyRow = defineRow((columns) => ({
+  key: columns.value<number>("claim_key"),
   group: columns.value<string>("group_key"),
 }));
 
-/** Something has changed: whoever finds the line closed puts it where the others are now, without credit. */
-export const reopened = (lane: string, line: string): string =>
-  `turn = CASE WHEN open THEN turn ELSE max(turn, (SELECT served FROM ${lane} AS l WHERE l.number = ${line}.lane)) END`;
+/** For the state of a group under the alias `g` that becomes claimable: it continues from the virtual time served last. */
+export const resumedVirtualTime = (limitRule: string): string =>
+  `virtual_time = CASE WHEN claimable THEN virtual_time ELSE
+    max(virtual_time, (SELECT served_virtual_time FROM ${limitRule} AS l WHERE l.id = g.limit_rule_id)) END`;
 
-export const createLines = (tables: Tables, lanes: Lanes): Lines => {
-  const { job, lane, line, lineIndex, runningIndex } = tables;
+export const createGroupQueues = (tables: Tables, limitRules: LimitRuleRows): GroupQueues => {
+  const { job, limitRule, groupState, groupIndex, runningIndex } = tables;
   const given = "FROM json_each(?) AS given";
   const findEntering = `SELECT ${enteringRow.columns} FROM ${job}
     WHERE id IN (SELECT value ${given}) AND status = 'pending'`;
   const findLeaving = `SELECT ${leavingRow.columns} FROM ${job}
-    WHERE id IN (SELECT value ${given}) AND (line IS NOT NULL OR slots IS NOT NULL)`;
-  const takeOut = `UPDATE ${job} SET line = NULL, slots = NULL WHERE seq IN (SELECT value ${given})`;
-  const putInLine = `UPDATE ${job} SET line = ?, rank = ?, given_priority = ?, priority = ${inLine} WHERE seq = ?`;
-  // Jobs that have nothing to do with lines any more.
-  const putBack = `UPDATE ${job} SET priority = given_priority, given_priority = NULL, rank = NULL
-    WHERE seq = ? AND given_priority IS NOT NULL`;
-  const claimableGroups = `INSERT INTO ${line} AS line (lane, group_key, ordered, open, wake_at, turn)
-    SELECT ?, given.value, ?, ? IS NULL, ?, (SELECT served FROM ${lane} WHERE number = ?)
+    WHERE id IN (SELECT value ${given}) AND (claim_key IS NOT NULL OR counted_in IS NOT NULL)`;
+  const takeOut = `UPDATE ${job} SET claim_key = NULL, counted_in = NULL WHERE seq IN (SELECT value ${given})`;
+  const putIn = `UPDATE ${job} SET claim_key = ?, group_order = ?, given_priority = ?, priority = ${groupedPriority}
+    WHERE seq = ?`;
+  const openGroups = `INSERT INTO ${groupState} AS g
+      (limit_rule_id, group_key, ordered, claimable, claimable_at, virtual_time)
+    SELECT ?, given.value, ?, ? IS NULL, ?, (SELECT served_virtual_time FROM ${limitRule} WHERE id = ?)
     FROM json_each(?) AS given WHERE true
-    ON CONFLICT (lane, group_key) DO UPDATE SET
-      turn = CASE WHEN open OR NOT excluded.open THEN turn ELSE max(turn, excluded.turn) END,
-      open = max(open, excluded.open), ordered = max(ordered, excluded.ordered),
-      wake_at = min(coalesce(wake_at, excluded.wake_at), coalesce(excluded.wake_at, wake_at))
-    RETURNING ${numberRow.columns}`;
-  const findUnordered = `SELECT value ${given} CROSS JOIN ${line} AS line
-    ON line.lane = ? AND line.group_key = given.value WHERE NOT line.ordered`;
-  const freeLines = `UPDATE ${line} AS line SET running = running - (given.value ->> 1), ${reopened(lane, "line")},
-      open = open OR EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${lineIndex}
-        WHERE j.line = line.number AND j.rank IS NOT NULL)
-    ${given} WHERE line.number = given.value ->> 0`;
-  const freeLane = `UPDATE ${lane} SET running = running - ? WHERE queue = ? AND type_name = ?`;
-  const countRunning = `UPDATE ${job} INDEXED BY ${runningIndex} SET slots = coalesce(slots, 0) + ${slotOf.line} + ${slotsPerLine} * ?
-    WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key = ? AND NOT coalesce(slots, 0) & ${slotOf.line}`;
-  const addRunning = `UPDATE ${line} SET running = running + ? WHERE lane = ? AND group_key = ?`;
-  const stop = `UPDATE ${line} SET stopped_by = ? WHERE lane = ? AND group_key = ?`;
-  const resume = `UPDATE ${line} AS line SET stopped_by = NULL, ${reopened(lane, "line")}, open = 1
-    WHERE lane = ? AND group_key = ? AND stopped_by = coalesce(?, stopped_by)`;
-  const findLine = `SELECT number FROM ${line} WHERE lane = ? AND group_key = ?`;
+    ON CONFLICT (limit_rule_id, group_key) DO UPDATE SET
+      virtual_time = CASE WHEN claimable OR NOT excluded.claimable THEN virtual_time
+        ELSE max(virtual_time, excluded.virtual_time) END,
+      claimable = max(claimable, excluded.claimable), ordered = max(ordered, excluded.ordered),
+      claimable_at = min(coalesce(claimable_at, excluded.claimable_at), coalesce(excluded.claimable_at, claimable_at))
+    RETURNING ${keyRow.columns}`;
+  const findUnordered = `SELECT value ${given} CROSS JOIN ${groupState} AS g
+    ON g.limit_rule_id = ? AND g.group_key = given.value WHERE NOT g.ordered`;
+  const freeGroups = `UPDATE ${groupState} AS g SET running = running - (given.value ->> 1),
+      ${resumedVirtualTime(limitRule)},
+      claimable = claimable OR EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${groupIndex}
+        WHERE j.claim_key = g.claim_key AND j.group_order IS NOT NULL)
+    ${given} WHERE g.claim_key = given.value ->> 0`;
+  const freeRule = `UPDATE ${limitRule} SET running = running - ? WHERE queue = ? AND type_name = ?`;
+  const countRunning = `UPDATE ${job} INDEXED BY ${runningIndex}
+    SET counted_in = coalesce(counted_in, 0) + ${countedIn.group} + ${keyFactor} * ?
+    WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key = ?
+      AND NOT coalesce(counted_in, 0) & ${countedIn.group}`;
+  const addRunning = `UPDATE ${groupState} SET running = running + ? WHERE limit_rule_id = ? AND group_key = ?`;
+  const stop = `UPDATE ${groupState} SET stopped_by = ? WHERE limit_rule_id = ? AND group_key = ?`;
+  const resume = `UPDATE ${groupState} AS g SET stopped_by = NULL, ${resumedVirtualTime(limitRule)}, claimable = 1
+    WHERE limit_rule_id = ? AND group_key = ? AND stopped_by = coalesce(?, stopped_by)`;
+  const findKey = `SELECT claim_key FROM ${groupState} WHERE limit_rule_id = ? AND group_key = ?`;
 
-  /** Lines of groups that were not ordered so far count the jobs that run, now that one has come that waits for them. */
-  const makeOrdered = (db: SqliteConnection, { queue, typeName }: NamedJob, groups: string): void => {
-    const { number } = lanes.open(db, queue, typeName);
-    for (const group of allTexts(db, findUnordered, [groups, number])) {
-      const found = firstNumber(db, findLine, [number, group])!;
-      const counted = db.run(countRunning, [found, queue, typeName, group]);
-      if (counted > 0) db.run(addRunning, [counted, number, group]);
+  /** Counts the running jobs of groups that become ordered: the next job waits for them. */
+  const makeOrdered = (db: SqliteConnection, { queue, typeName }: GroupedJob, groups: string): void => {
+    const { id } = limitRules.open(db, queue, typeName);
+    for (const group of allTexts(db, findUnordered, [groups, id])) {
+      const key = firstNumber(db, findKey, [id, group])!;
+      const counted = db.run(countRunning, [key, queue, typeName, group]);
+      if (counted > 0) db.run(addRunning, [counted, id, group]);
     }
   };
 
-  /** Opens the lines of these groups, for jobs that are like the one given otherwise. */
+  /** Opens these groups for jobs that equal the example otherwise. Returns their claim keys. */
   const open = (
     db: SqliteConnection,
-    example: NamedJob,
+    example: GroupedJob,
     groups: readonly string[],
     now: number,
   ): Map<string, number> => {
-    const { number } = lanes.open(db, example.queue, example.typeName);
+    const { id } = limitRules.open(db, example.queue, example.typeName);
     const text = JSON.stringify([...new Set(groups)]);
     const isOrdered = example.ordered !== null;
     if (isOrdered) makeOrdered(db, example, text);
-    const wakeAt = example.scheduledAt > now ? example.scheduledAt : null;
-    const found = numberRow.all(db, claimableGroups, [
-      number,
-      Number(isOrdered),
-      wakeAt,
-      wakeAt,
-      number,
-      text,
-    ]);
-    return new Map(found.map((row) => [row.group, row.number]));
+    const at = example.scheduledAt > now ? example.scheduledAt : null;
+    const found = keyRow.all(db, openGroups, [id, Number(isOrdered), at, at, id, text]);
+    return new Map(found.map(({ group, key }) => [group, key]));
   };
 
-  const giveBack: Lines["giveBack"] = (db, jobs) => {
-    const byLine = new Map<number, number>();
-    const byLane = new Map<string, { queue: string; typeName: string; count: number }>();
-    const addToLane = (queue: string, typeName: string): void => {
+  const release: GroupQueues["release"] = (db, jobs) => {
+    const byGroup = new Map<number, number>();
+    const byRule = new Map<string, { queue: string; typeName: string; count: number }>();
+    const addToRule = (queue: string, typeName: string): void => {
       const key = JSON.stringify([queue, typeName]);
-      const counting = byLane.get(key) ?? { queue, typeName, count: 0 };
+      const counting = byRule.get(key) ?? { queue, typeName, count: 0 };
       counting.count += 1;
-      byLane.set(key, counting);
+      byRule.set(key, counting);
     };
-    for (const { queue, typeName, line: number, slots } of jobs) {
-      if (number !== null) byLine.set(number, (byLine.get(number) ?? 0) + (slots & slotOf.line ? 1 : 0));
-      if (slots & slotOf.type) addToLane(queue, typeName);
-      if (slots & slotOf.queue) addToLane(queue, "");
+    for (const { queue, typeName, claimKey, countedIn: counted } of jobs) {
+      if (claimKey !== null)
+        byGroup.set(claimKey, (byGroup.get(claimKey) ?? 0) + (counted & countedIn.group ? 1 : 0));
+      if (counted & countedIn.type) addToRule(queue, typeName);
+      if (counted & countedIn.queue) addToRule(queue, "");
     }
-    if (byLine.size > 0) db.run(freeLines, [JSON.stringify([...byLine])]);
-    for (const { queue, typeName, count } of byLane.values()) db.run(freeLane, [count, queue, typeName]);
+    if (byGroup.size > 0) db.run(freeGroups, [JSON.stringify([...byGroup])]);
+    for (const { queue, typeName, count } of byRule.values()) db.run(freeRule, [count, queue, typeName]);
   };
 
   return {
-    areUsed: (db) => lanes.read(db).size > 0,
+    areUsed: (db) => limitRules.read(db).size > 0,
     placeNew: (db, jobs, now) => {
       const [example] = jobs;
-      if (example === undefined) return undefined;
-      if (example.group === null) return undefined;
+      if (example === undefined || example.group === null) return undefined;
       if (example.status !== "pending") {
-        // From here on its queue is one with groups, so that it is seen to when it is unblocked.
-        lanes.open(db, example.queue, example.typeName);
+        // With this row `areUsed` is true, so that the job enters its group queue when it is unblocked.
+        limitRules.open(db, example.queue, example.typeName);
         return undefined;
       }
-      const groups = jobs.map(({ group }) => group ?? "");
-      const numbers = open(db, example, groups, now);
-      return { rank: rankOf(example, now), lines: groups.map((group) => numbers.get(group)!) };
+      const groups = jobs.map(({ group }) => group!);
+      const keys = open(db, example, groups, now);
+      return { groupOrder: groupOrderOf(example, now), claimKeys: groups.map((group) => keys.get(group)!) };
     },
     enter: (db, jobIds, now) => {
       for (const entering of enteringRow.all(db, findEntering, [JSON.stringify(jobIds)])) {
-        if (entering.group === null) {
-          db.run(putBack, [entering.seq]);
-          continue;
-        }
         const { group, priority, seq } = entering;
-        const number = open(db, entering, [group], now).get(group)!;
-        db.run(putInLine, [number, rankOf(entering, now), priority, seq]);
+        if (group === null) continue;
+        const key = open(db, entering, [group], now).get(group)!;
+        db.run(putIn, [key, groupOrderOf(entering, now), priority, seq]);
       }
     },
     leave: (db, jobIds) => {
       const leaving = leavingRow.all(db, findLeaving, [JSON.stringify(jobIds)]);
       if (leaving.length === 0) return;
       db.run(takeOut, [JSON.stringify(leaving.map(({ seq }) => seq))]);
-      giveBack(db, leaving);
+      release(db, leaving);
     },
-    giveBack,
-    stop: (db, { id, queue, typeName, group, ordered }) => {
+    release,
+    stop: (db, { id: jobId, queue, typeName, group, ordered }) => {
       if (ordered !== "stop" || group === null) return;
-      const { number } = lanes.open(db, queue, typeName);
-      // It may be the first of its group that is heard of.
-      db.query(claimableGroups, [number, 1, null, null, number, JSON.stringify([group])]);
-      db.run(stop, [id, number, group]);
+      const { id } = limitRules.open(db, queue, typeName);
+      // The state of the group may have been deleted while its last job was running.
+      db.query(openGroups, [id, 1, null, null, id, JSON.stringify([group])]);
+      db.run(stop, [jobId, id, group]);
     },
     resume: (db, { queue, typeName, group }, jobId) => {
-      const found = lanes.read(db).get(queue)?.types.get(typeName);
-      return found !== undefined && group !== null && db.run(resume, [found.number, group, jobId]) > 0;
+      const found = limitRules.read(db).get(queue)?.types.get(typeName);
+      return found !== undefined && group !== null && db.run(resume, [found.id, group, jobId]) > 0;
     },
   };
 };

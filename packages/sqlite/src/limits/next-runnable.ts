@@ -1,4 +1,5 @@
 import {
+  countedIn,
   type GroupState,
   limitsClaimableAt,
   type LimitsInUse,
@@ -9,21 +10,20 @@ import {
 import type { SqliteConnection } from "../database/connection.ts";
 import { defineRow, firstNumber } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { begunRank, type Ranked, rankOf, slotOf } from "../rows/places.ts";
+import { begunOrder, groupOrderOf, type OrderedJob } from "../rows/job-table.ts";
 import type { LeasedJob, Runnable, RunnableScope } from "../rows/runnable.ts";
-import { groupRow, limitsOf, ruleStateRow } from "./group-rows.ts";
-import { type QueueRules, rulesOver } from "./rule-rows.ts";
+import { groupRow, limitsOf, type QueueRules, rulesOver, ruleStateRow } from "./rule-rows.ts";
 
-/** A pending job in a line. */
-export interface PlaceInLine extends Ranked {
+/** A pending job in a group queue. */
+export interface PlaceInGroup extends OrderedJob {
   readonly queue: string;
   readonly typeName: string;
-  readonly line: number;
+  readonly claimKey: number;
   readonly seq: number;
 }
 
-/** How many jobs of its line go before this one, at the moment when it falls due; `cap` for as many or more. */
-export type CountInLine = (db: SqliteConnection, place: PlaceInLine, cap: number, now: number) => number;
+/** Counts the jobs of its group that precede this one when it falls due, up to `cap`. */
+export type CountInGroup = (db: SqliteConnection, place: PlaceInGroup, cap: number, now: number) => number;
 
 const expiredRow = defineRow((columns) => ({
   seq: columns.value<number>("seq"),
@@ -33,25 +33,25 @@ const expiredRow = defineRow((columns) => ({
   ordered: columns.value<string | null>("ordered", null),
 }));
 
-export const prepareCountInLine = ({ job, lineIndex, runningIndex }: Tables): CountInLine => {
-  const rank = `coalesce(rank, given_priority)`;
+export const prepareCountInGroup = ({ job, groupIndex, runningIndex }: Tables): CountInGroup => {
   const countPending = `SELECT count(*) FROM (
-    SELECT 1 FROM (SELECT ${rank} AS place, scheduled_at, seq FROM ${job} INDEXED BY ${lineIndex}
-      WHERE line = ? AND (rank = ${begunRank} OR scheduled_at <= ?))
+    SELECT 1 FROM (SELECT coalesce(group_order, given_priority) AS place, scheduled_at, seq
+      FROM ${job} INDEXED BY ${groupIndex}
+      WHERE claim_key = ? AND (group_order = ${begunOrder} OR scheduled_at <= ?))
     WHERE (-place, scheduled_at, seq) < (-?, ?, ?) LIMIT ?)`;
   const listExpired = `SELECT ${expiredRow.columns} FROM ${job} INDEXED BY ${runningIndex} WHERE status = 'running'
     AND leased_until <= ? AND attempt < max_attempts AND queue = ? AND type_name = ? AND group_key IS ?`;
 
   return (db, place, cap, now) => {
-    const { queue, typeName, group, line, seq, scheduledAt } = place;
-    const moment = Math.max(now, scheduledAt);
-    const own = rankOf(place, moment)!;
-    const pending = firstNumber(db, countPending, [line, moment, own, scheduledAt, seq, cap]) ?? 0;
+    const { queue, typeName, group, claimKey, seq, scheduledAt } = place;
+    const dueAt = Math.max(now, scheduledAt);
+    const own = groupOrderOf(place, dueAt)!;
+    const pending = firstNumber(db, countPending, [claimKey, dueAt, own, scheduledAt, seq, cap]) ?? 0;
     const expired = expiredRow.all(db, listExpired, [now, queue, typeName, group]).filter((other) => {
-      const rank = rankOf({ ...other, group }, moment)!;
+      const order = groupOrderOf({ ...other, group }, dueAt)!;
       const isSooner =
         other.scheduledAt < scheduledAt || (other.scheduledAt === scheduledAt && other.seq < seq);
-      return rank > own || (rank === own && isSooner);
+      return order > own || (order === own && isSooner);
     });
     return Math.min(cap, pending + expired.length);
   };
@@ -61,69 +61,75 @@ const never = Number.POSITIVE_INFINITY;
 
 const pageSize = 100;
 
-/** When these leases end, and their jobs and slots come free. */
+/** When the leases end that hold slots of this kind. */
 const endsOf = (leased: readonly LeasedJob[], slot: number) => (): number[] =>
-  leased.filter(({ slots }) => (slots & slot) > 0).map(({ leasedUntil }) => leasedUntil);
+  leased.filter((each) => (each.countedIn & slot) > 0).map(({ leasedUntil }) => leasedUntil);
 
-/** The first moment from `now` on at which a claim finds a job in a queue with rules or groups; infinity for none in sight. */
-export type NextInLineAt = (
+/** When a claim finds a job in a queue with rules or groups: `now` or later, infinity for no known time. */
+export type NextClaimableAt = (
   db: SqliteConnection,
   scope: RunnableScope,
-  lanes: QueueRules,
+  rules: QueueRules,
   now: number,
 ) => number;
 
-export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInLineAt => {
-  const { lane, line, openLineIndex, timedLineIndex } = tables;
-  const readStates = `SELECT ${ruleStateRow.columns} FROM ${lane} WHERE queue = ?`;
-  const listOpen = `SELECT ${groupRow.columns} FROM ${line} INDEXED BY ${openLineIndex}
-    WHERE lane = ? AND open = 1 AND (turn, number) > (?, ?) ORDER BY turn, number LIMIT ${pageSize}`;
-  const listTimed = `SELECT ${groupRow.columns} FROM ${line} INDEXED BY ${timedLineIndex}
-    WHERE lane = ? AND wake_at IS NOT NULL AND (wake_at, number) > (?, ?) ORDER BY wake_at, number LIMIT ${pageSize}`;
-  const findLine = `SELECT ${groupRow.columns} FROM ${line} WHERE lane = ? AND group_key = ?`;
+export const prepareNextClaimableAt = (tables: Tables, runnable: Runnable): NextClaimableAt => {
+  const { limitRule, groupState, claimableGroupIndex, timedGroupIndex } = tables;
+  const readStates = `SELECT ${ruleStateRow.columns} FROM ${limitRule} WHERE queue = ?`;
+  const listClaimable = `SELECT ${groupRow.columns} FROM ${groupState} INDEXED BY ${claimableGroupIndex}
+    WHERE limit_rule_id = ? AND claimable = 1 AND (virtual_time, claim_key) > (?, ?)
+    ORDER BY virtual_time, claim_key LIMIT ${pageSize}`;
+  const listTimed = `SELECT ${groupRow.columns} FROM ${groupState} INDEXED BY ${timedGroupIndex}
+    WHERE limit_rule_id = ? AND claimable_at IS NOT NULL AND (claimable_at, claim_key) > (?, ?)
+    ORDER BY claimable_at, claim_key LIMIT ${pageSize}`;
+  const findGroup = `SELECT ${groupRow.columns} FROM ${groupState} WHERE limit_rule_id = ? AND group_key = ?`;
 
-  const lineOpensAt = (
+  const groupClaimableAt = (
     db: SqliteConnection,
     state: GroupState,
-    over: RulesOver,
+    rules: RulesOver,
     leased: readonly LeasedJob[],
     now: number,
   ): number => {
     if (state.stoppedBy !== null) return never;
-    const ofLine = leased.filter(({ group }) => (group ?? "") === state.group);
-    const dueAt = Math.min(runnable.dueInLine(db, state.key, now) ?? never, ofLine[0]?.leasedUntil ?? never);
-    return Math.max(dueAt, limitsClaimableAt(limitsOf(over, state), state, endsOf(ofLine, slotOf.line), now));
+    const ofGroup = leased.filter(({ group }) => group === state.group);
+    const dueAt = Math.min(
+      runnable.groupDueAt(db, state.key, now) ?? never,
+      ofGroup[0]?.leasedUntil ?? never,
+    );
+    const limits = limitsOf(rules, state);
+    return Math.max(dueAt, limitsClaimableAt(limits, state, endsOf(ofGroup, countedIn.group), now));
   };
 
-  /** The first moment at which a line of a type is open. */
-  const linesOpenAt = (
+  /** When the first group of a type is claimable. */
+  const groupsClaimableAt = (
     db: SqliteConnection,
-    number: number,
-    over: RulesOver,
+    ruleId: number,
+    rules: RulesOver,
     leased: readonly LeasedJob[],
     now: number,
   ): number => {
-    const claimableAt = (state: GroupState): number => lineOpensAt(db, state, over, leased, now);
+    const claimableAt = (state: GroupState): number => groupClaimableAt(db, state, rules, leased, now);
     let first = never;
-    // The groups of jobs that run. Where none is counted, there need be no line: then its job is all that it has.
+    // A group whose running jobs are not counted may have no state: then it has no pending job.
     for (const group of new Set(leased.map((each) => each.group))) {
       if (group === null) continue;
-      const state = groupRow.first(db, findLine, [number, group]);
+      const state = groupRow.first(db, findGroup, [ruleId, group]);
       const end = leased.find((each) => each.group === group)!.leasedUntil;
       first = Math.min(first, state === undefined ? end : claimableAt(state));
     }
     let last: GroupState | undefined;
     do {
-      const page = groupRow.all(db, listOpen, [number, last?.virtualTime ?? -1, last?.key ?? -1]);
+      const page = groupRow.all(db, listClaimable, [ruleId, last?.virtualTime ?? -1, last?.key ?? -1]);
       for (const state of page) {
         first = Math.min(first, claimableAt(state));
         if (first <= now) return now;
       }
       last = page.length < pageSize ? undefined : page.at(-1);
     } while (last !== undefined);
-    // No line opens before the moment that it waits for, so the search ends at the first that is later than what was found.
+    // No group is claimable before its `claimable_at`: the search ends at the first that is later than the result so far.
     do {
-      const page = groupRow.all(db, listTimed, [number, last?.claimableAt ?? -1, last?.key ?? -1]);
+      const page = groupRow.all(db, listTimed, [ruleId, last?.claimableAt ?? -1, last?.key ?? -1]);
       for (const state of page) {
         if (state.claimableAt! >= first) return first;
         first = Math.min(first, claimableAt(state));
@@ -134,29 +140,28 @@ export const prepareNextInLineAt = (tables: Tables, runnable: Runnable): NextInL
     return first;
   };
 
-  return (db, scope, lanes, now) => {
+  return (db, scope, rules, now) => {
     const { queue, typeNames } = scope;
-    const states = new Map(ruleStateRow.all(db, readStates, [queue]).map((state) => [state.number, state]));
-    const stateOf = (number: number | undefined): LimitsInUse =>
-      (number === undefined ? undefined : states.get(number)) ?? newScopeState;
+    const states = new Map(ruleStateRow.all(db, readStates, [queue]).map((state) => [state.id, state]));
+    const stateOf = (id: number | undefined): LimitsInUse =>
+      (id === undefined ? undefined : states.get(id)) ?? newScopeState;
     const leased = runnable.leased(db, scope);
-    const { own } = lanes;
-    const queueOpensAt = ruleClaimableAt(own.rule, stateOf(own.number), endsOf(leased, slotOf.queue), now);
-    if (queueOpensAt === never) return never;
+    const { own } = rules;
+    const queueAt = ruleClaimableAt(own.rule, stateOf(own.id), endsOf(leased, countedIn.queue), now);
+    if (queueAt === never) return never;
 
-    const typeOpensAt = (typeName: string): number => {
-      const lane = lanes.types.get(typeName);
+    const typeAt = (typeName: string): number => {
+      const row = rules.types.get(typeName);
       const ofType = leased.filter((each) => each.typeName === typeName);
-      const byRule = ruleClaimableAt(lane?.rule, stateOf(lane?.number), endsOf(ofType, slotOf.type), now);
+      const byRule = ruleClaimableAt(row?.rule, stateOf(row?.id), endsOf(ofType, countedIn.type), now);
       if (byRule === never) return never;
-      const outside = ofType.find(({ group }) => group === null)?.leasedUntil ?? never;
-      const first = Math.min(outside, runnable.nextAtOutside(db, queue, typeName) ?? never);
-      if (first <= now || lane === undefined) return Math.max(first, byRule);
-      const over = rulesOver(lanes, typeName);
-      return Math.max(Math.min(first, linesOpenAt(db, lane.number, over, ofType, now)), byRule);
+      const leaseEnd = ofType.find(({ group }) => group === null)?.leasedUntil ?? never;
+      const first = Math.min(leaseEnd, runnable.nextUngroupedAt(db, queue, typeName) ?? never);
+      if (first <= now || row === undefined) return Math.max(first, byRule);
+      const over = rulesOver(rules, typeName);
+      return Math.max(Math.min(first, groupsClaimableAt(db, row.id, over, ofType, now)), byRule);
     };
     const types = typeNames ?? [...runnable.typesOf(db, queue), ...leased.map(({ typeName }) => typeName)];
-    const claimableAt = [...new Set(types)].map(typeOpensAt);
-    return Math.max(queueOpensAt, Math.min(never, ...claimableAt));
+    return Math.max(queueAt, Math.min(never, ...[...new Set(types)].map(typeAt)));
   };
 };

@@ -12,49 +12,53 @@ import { defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Runnable } from "../rows/runnable.ts";
 import type { FindThrottle, PrepareThrottles } from "./explain.ts";
-import { describeGroup, ruleStateRow } from "./group-rows.ts";
-import type { Lane, Lanes, QueueRules } from "./rule-rows.ts";
+import {
+  describeGroup,
+  groupRow,
+  type LimitRuleRow,
+  type LimitRuleRows,
+  type QueueRules,
+  ruleStateRow,
+} from "./rule-rows.ts";
 
-type LineCounts = Pick<LimitUse, "claimableGroups" | "throttledGroups">;
+type GroupCounts = Pick<LimitUse, "claimableGroups" | "throttledGroups">;
 
-const mostLines = 10_000;
+const mostGroups = 10_000;
 
-export const prepareListFlow = (
-  { job, lane: table, line, lineIndex, runningIndex }: Tables,
+export const prepareListRules = (
+  { job, limitRule, groupState, groupIndex, runningIndex }: Tables,
   runnable: Runnable,
-  lanes: Lanes,
+  limitRules: LimitRuleRows,
   throttles: PrepareThrottles,
 ): Operation<"listRules"> => {
-  const dueRow = defineRow(describeGroup);
-  const pending = `FROM ${job} AS j INDEXED BY ${lineIndex} WHERE j.line = line.number`;
-  // Only lines that a claim has looked at since are neither open nor waiting for a moment, and yet have jobs.
-  const listDue = `SELECT ${dueRow.columns} FROM ${line} AS line WHERE lane = ? AND (
-      EXISTS (SELECT 1 ${pending} AND j.rank IS NOT NULL AND j.scheduled_at <= ?)
-      OR EXISTS (SELECT 1 ${pending} AND j.rank IS NULL AND j.scheduled_at <= ?)) LIMIT ${2 * mostLines}`;
-  const readState = `SELECT ${ruleStateRow.columns} FROM ${table} WHERE number = ?`;
-  const hasGroups = `SELECT 1 WHERE EXISTS (SELECT 1 FROM ${line} AS line WHERE lane = ? AND group_key <> ''
+  const pending = `FROM ${job} AS j INDEXED BY ${groupIndex} WHERE j.claim_key = g.claim_key`;
+  const listDue = `SELECT ${groupRow.columns} FROM ${groupState} AS g WHERE limit_rule_id = ? AND (
+      EXISTS (SELECT 1 ${pending} AND j.group_order IS NOT NULL AND j.scheduled_at <= ?)
+      OR EXISTS (SELECT 1 ${pending} AND j.group_order IS NULL AND j.scheduled_at <= ?)) LIMIT ${2 * mostGroups}`;
+  const readState = `SELECT ${ruleStateRow.columns} FROM ${limitRule} WHERE id = ?`;
+  const hasGroups = `SELECT 1 WHERE EXISTS (SELECT 1 FROM ${groupState} AS g WHERE limit_rule_id = ?
       AND (stopped_by IS NOT NULL OR EXISTS (SELECT 1 ${pending})))
     OR EXISTS (SELECT 1 FROM ${job} INDEXED BY ${runningIndex}
       WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key IS NOT NULL)`;
 
-  const countLines = (
+  const countGroups = (
     db: SqliteConnection,
     queue: string,
     typeName: string,
-    lane: Lane | undefined,
+    row: LimitRuleRow | undefined,
     findThrottle: FindThrottle,
     now: number,
-  ): LineCounts => {
+  ): GroupCounts => {
     let [claimableGroups, throttledGroups] = [0, 0];
-    const add = (hold: unknown): void => {
-      if (hold === null) claimableGroups += 1;
+    const add = (throttle: unknown): void => {
+      if (throttle === null) claimableGroups += 1;
       else throttledGroups += 1;
     };
-    if (runnable.firstOutside(db, queue, typeName, 1, now).length > 0)
+    if (runnable.firstUngrouped(db, queue, typeName, 1, now).length > 0)
       add(findThrottle({ seq: null, typeName, group: null }));
-    if (lane !== undefined)
-      for (const state of dueRow.all(db, listDue, [lane.number, now, now]))
-        add(findThrottle({ seq: null, typeName, group: state }));
+    if (row !== undefined)
+      for (const group of groupRow.all(db, listDue, [row.id, now, now]))
+        add(findThrottle({ seq: null, typeName, group }));
     return { claimableGroups, throttledGroups };
   };
 
@@ -64,41 +68,39 @@ export const prepareListFlow = (
     typeNames: readonly string[],
     findThrottle: FindThrottle,
     now: number,
-  ): LineCounts => {
-    const counts = typeNames.map((name) => countLines(db, queue, name, types.get(name), findThrottle, now));
-    const sum = (of: keyof LineCounts): number =>
+  ): GroupCounts => {
+    const counts = typeNames.map((name) => countGroups(db, queue, name, types.get(name), findThrottle, now));
+    const sum = (of: keyof GroupCounts): number =>
       Math.min(
-        mostLines,
+        mostGroups,
         counts.reduce((total, each) => total + each[of], 0),
       );
     return { claimableGroups: sum("claimableGroups"), throttledGroups: sum("throttledGroups") };
   };
 
   return (db, { queue: wanted }, now) => {
-    const all = lanes.read(db);
+    const all = limitRules.read(db);
     const listed = [...all.all()].filter(
-      ({ number, queue, typeName, rule }) =>
+      ({ id, queue, typeName, rule }) =>
         (wanted === null || queue === wanted) &&
         (rule !== undefined ||
-          (typeName !== null && db.first(hasGroups, [number, queue, typeName]) !== undefined)),
+          (typeName !== null && db.first(hasGroups, [id, queue, typeName]) !== undefined)),
     );
     return listed
       .sort(compareScopes)
-      .map(({ number, queue, typeName, rule = emptyLimitRule(queue, typeName) }): LimitUse => {
-        const queueLanes = all.get(queue)!;
-        const { running, bucketFullAt } = ruleStateRow.first(db, readState, [number])!;
+      .map(({ id, queue, typeName, rule = emptyLimitRule(queue, typeName) }): LimitUse => {
+        const rules = all.get(queue)!;
+        const { running, bucketFullAt } = ruleStateRow.first(db, readState, [id])!;
         const types = typeName === null ? runnable.typesOf(db, queue) : [typeName];
         return {
           rule,
           running,
           tokens: rule.rate === null ? null : tokensLeft(rule.rate, bucketFullAt, now),
-          ...countAll(db, queueLanes, types, throttles(db, queue, queueLanes, now), now),
+          ...countAll(db, rules, types, throttles(db, queue, rules, now), now),
         };
       });
   };
 };
-
-const mostLinesListGroups = 10_000;
 
 const mostCounted = 1_000;
 
@@ -108,30 +110,31 @@ const runningRow = defineRow((columns) => ({
 }));
 
 export const prepareListGroups = (
-  { job, line, lineIndex, runningIndex }: Tables,
-  lanes: Lanes,
+  { job, groupState, groupIndex, runningIndex }: Tables,
+  limitRules: LimitRuleRows,
   throttles: PrepareThrottles,
 ): Operation<"listGroups"> => {
-  const due = `SELECT j.scheduled_at FROM ${job} AS j INDEXED BY ${lineIndex}
-    WHERE j.line = line.number AND j.scheduled_at <= ?`;
+  const due = `SELECT j.scheduled_at FROM ${job} AS j INDEXED BY ${groupIndex}
+    WHERE j.claim_key = g.claim_key AND j.scheduled_at <= ?`;
   const waitingRow = defineRow((columns) => ({
     state: describeGroup(columns),
     waiting: columns.value<number>(`(SELECT count(*) FROM (${due} LIMIT ${mostCounted}))`),
     waitingSince: columns.value<number | null>(`(SELECT min(scheduled_at) FROM (${due}))`, null),
   }));
-  const listWaiting = `SELECT ${waitingRow.columns} FROM ${line} AS line
-    WHERE lane = ? AND group_key <> '' LIMIT ${mostLinesListGroups}`;
-  // No more than the workers hold at once.
+  const listWaiting = `SELECT ${waitingRow.columns} FROM ${groupState} AS g
+    WHERE limit_rule_id = ? LIMIT ${mostGroups}`;
+  // Reads as many rows as jobs are running.
   const countRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
     WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key IS NOT NULL GROUP BY group_key`;
 
-  return (db, { queue, typeName, throttled, order, limit }, now) => {
-    const queueLanes = lanes.read(db).get(queue);
-    const lane = queueLanes?.types.get(typeName);
-    if (queueLanes === undefined || lane === undefined) return [];
-    const findThrottle = throttles(db, queue, queueLanes, now);
+  return (db, call, now) => {
+    const { queue, typeName } = call;
+    const rules = limitRules.read(db).get(queue);
+    const row = rules?.types.get(typeName);
+    if (rules === undefined || row === undefined) return [];
+    const findThrottle = throttles(db, queue, rules, now);
     const groups = new Map<string, GroupUse>();
-    for (const { state, waiting, waitingSince } of waitingRow.all(db, listWaiting, [now, now, lane.number])) {
+    for (const { state, waiting, waitingSince } of waitingRow.all(db, listWaiting, [now, now, row.id])) {
       const { group, stoppedBy } = state;
       const throttledBy =
         waiting === 0 ? null : (findThrottle({ seq: null, typeName, group: state })?.by ?? null);
@@ -141,6 +144,6 @@ export const prepareListGroups = (
       const idle = { group, waiting: 0, waitingSince: null, throttledBy: null, stoppedBy: null };
       groups.set(group, { ...(groups.get(group) ?? idle), running });
     }
-    return selectGroups(groups.values(), { throttled, order, limit });
+    return selectGroups(groups.values(), call);
   };
 };

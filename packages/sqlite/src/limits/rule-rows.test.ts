@@ -71,7 +71,7 @@ describe("counters that are wrong", () => {
     await adapter.createJobs({ jobs: Array.from({ length: 6 }, () => newJob({ group: "a" })) });
     expect(await claimAll(adapter)).toHaveLength(2);
     await exec(
-      "UPDATE leasehold_lane SET running = 9 WHERE type_name = ''; UPDATE leasehold_line SET running = 0",
+      "UPDATE leasehold_limit_rule SET running = 9 WHERE type_name = ''; UPDATE leasehold_group_state SET running = 0",
     );
     const differences = [
       { queue: "queue", typeName: null, group: null, was: 9, is: 2 },

@@ -1,11 +1,13 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { nameTables } from "../database/tables.ts";
+import { createBusyRetry } from "../database/busy-retry.ts";
+import type { SqliteConnection } from "../database/connection.ts";
+import { nameTables, type Tables } from "../database/tables.ts";
 import { createSqliteStateAdapter } from "../state-adapter.ts";
 import { claimAll, completion, newJob } from "../testing/jobs.ts";
 import { createTestFolder, openRaw, testDriver } from "../testing/store.ts";
-import { createJobTables } from "./0001-initial.ts";
+import { createMigrations, type Migration, migrations, type MigrationsOptions } from "./migrate.ts";
 
 let folder: string;
 
@@ -30,6 +32,24 @@ const open = (
 ): ReturnType<typeof createSqliteStateAdapter> =>
   createSqliteStateAdapter({ file, driver: testDriver, ...options });
 
+// As a later version would have it: a column that may be null, and an index.
+const nextMigration: Migration = {
+  version: 2,
+  name: "note",
+  statements: ({ job }) => [
+    `ALTER TABLE ${job} ADD COLUMN note TEXT`,
+    `CREATE INDEX leasehold_job_note ON ${job} (note) WHERE note IS NOT NULL`,
+  ],
+};
+
+const laterOptions = (db: SqliteConnection): MigrationsOptions => ({
+  db,
+  retryBusy: createBusyRetry({ initialDelayMs: 1, maxDelayMs: 20, maxWaitMs: 8_000 }),
+  tables: nameTables("leasehold_"),
+  idType: "TEXT",
+  now: Date.now,
+});
+
 describe("migrations", () => {
   it("make this schema", async () => {
     await (await open()).close();
@@ -40,30 +60,12 @@ describe("migrations", () => {
     const adapter = await open({ migrate: false });
     const before = await adapter.migrationStatus();
     expect(before.applied).toEqual([]);
-    expect(before.pending.map(({ version, name }) => [version, name])).toEqual([
-      [1, "jobs"],
-      [2, "attempts"],
-      [3, "blocked-jobs"],
-      [4, "recurring-jobs"],
-      [5, "waiting-jobs"],
-      [6, "flow"],
-      [7, "history"],
-      [8, "cause-last-seen"],
-    ]);
+    expect(before.pending.map(({ version, name }) => [version, name])).toEqual([[1, "initial"]]);
     expect(before.pending[0]?.sql).toContain("CREATE TABLE");
     expect(await readSchema()).toEqual([]);
     const after = await adapter.migrate();
     expect(after).toEqual({
-      applied: [
-        { version: 1, name: "jobs" },
-        { version: 2, name: "attempts" },
-        { version: 3, name: "blocked-jobs" },
-        { version: 4, name: "recurring-jobs" },
-        { version: 5, name: "waiting-jobs" },
-        { version: 6, name: "flow" },
-        { version: 7, name: "history" },
-        { version: 8, name: "cause-last-seen" },
-      ],
+      applied: [{ version: 1, name: "initial" }],
       pending: [],
     });
     expect(await adapter.migrationStatus()).toEqual(after);
@@ -92,24 +94,46 @@ describe("migrations", () => {
     }
   });
 
-  it("keep jobs that the first version has stored", async () => {
-    const database = await openRaw(file);
-    for (const sql of createJobTables(nameTables("leasehold_"), "TEXT")) database.exec(sql);
-    database.exec(
-      "CREATE TABLE leasehold_migration (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
-    );
-    database.exec("INSERT INTO leasehold_migration VALUES (1, 'jobs', 0)");
-    database.exec(`INSERT INTO leasehold_job (id, status, queue, type_name, priority, scheduled_at, max_attempts, sequence_id,
-        sequence_type_name, sequence_index, sequence_created_at, root_sequence_id, created_at, on_blocker_failure, input)
-      VALUES ('a', 'pending', 'queue', 'type', 0, 1, 4, 'a', 'type', 0, 1, 'a', 1, 'fail', 'null')`);
-    database.close();
-    const adapter = await open();
-    const [job] = await claimAll(adapter);
-    expect(job).toMatchObject({ id: "a", maxAttemptsGiven: true, lastFailedAt: null });
-    expect(await adapter.commitOutcomes({ outcomes: [completion(job!)] })).toMatchObject([
+  it("of a later version keep stored jobs, and workers of this version continue on the new tables", async () => {
+    const older = await open();
+    await older.createJobs({ jobs: [newJob({ id: "a" }), newJob({ id: "b", group: "g" })] });
+    const [held] = await claimAll(older, 1);
+    const db = await openRaw(file);
+    const later = createMigrations({ ...laterOptions(db), known: [...migrations, nextMigration] });
+    expect(later.status(db).pending.map(({ name }) => name)).toEqual(["note"]);
+    expect((await later.migrate()).applied.map(({ version }) => version)).toEqual([1, 2]);
+    expect(await later.migrate()).toEqual(later.status(db));
+
+    expect((await older.migrationStatus()).applied).toContainEqual({ version: 2, name: "note" });
+    expect(await older.commitOutcomes({ outcomes: [completion(held!)] })).toMatchObject([
       { kind: "applied" },
     ]);
-    await adapter.close();
+    await older.createJobs({ jobs: [newJob({ id: "c" })] });
+    expect((await claimAll(older)).map(({ id }) => id).sort()).toEqual(
+      ["a", "b", "c"].filter((id) => id !== held!.id),
+    );
+    // A deployment that is rolled back: this version starts on the new tables.
+    const again = await open();
+    expect((await again.getJobs({ jobIds: ["a", "b", "c"] })).map((job) => job?.id)).toEqual(["a", "b", "c"]);
+    expect(db.query("SELECT count(*), count(note) FROM leasehold_job", [])).toEqual([[3, 0]]);
+    db.close();
+    await again.close();
+    await older.close();
+  });
+
+  it("of a later version that fail leave the tables as they were", async () => {
+    await (await open()).close();
+    const schema = await readSchema();
+    const db = await openRaw(file);
+    const broken = {
+      ...nextMigration,
+      statements: (tables: Tables) => [...nextMigration.statements(tables, "TEXT"), "CREATE TABLE"],
+    };
+    const later = createMigrations({ ...laterOptions(db), known: [...migrations, broken] });
+    await expect(later.migrate()).rejects.toThrow(/syntax|incomplete/);
+    expect(later.status(db).applied.map(({ version }) => version)).toEqual([1]);
+    db.close();
+    expect(await readSchema()).toEqual(schema);
   });
 
   it("leave alone what a newer version has done", async () => {
@@ -118,9 +142,7 @@ describe("migrations", () => {
     database.exec("INSERT INTO leasehold_migration VALUES (99, 'of the future', 0)");
     database.close();
     const adapter = await open();
-    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([
-      1, 2, 3, 4, 5, 6, 7, 8, 99,
-    ]);
+    expect((await adapter.migrationStatus()).applied.map(({ version }) => version)).toEqual([1, 99]);
     await adapter.createJobs({ jobs: [newJob()] });
     await adapter.close();
   });

@@ -1,16 +1,7 @@
 import type { BusyRetry } from "../database/busy-retry.ts";
 import { rollBackAfter, type SqliteConnection } from "../database/connection.ts";
 import type { Tables } from "../database/tables.ts";
-import {
-  addAttemptColumns,
-  addCauseLastSeen,
-  addFlow,
-  addHistory,
-  addRecurringJobs,
-  addWaitingColumns,
-  createJobTables,
-  indexBlockedJobs,
-} from "./0001-initial.ts";
+import { createTables } from "./0001-initial.ts";
 
 export interface AppliedMigration {
   readonly version: number;
@@ -26,21 +17,12 @@ export interface MigrationStatus {
   readonly pending: readonly PendingMigration[];
 }
 
-interface Migration extends AppliedMigration {
+export interface Migration extends AppliedMigration {
   readonly statements: (tables: Tables, idType: string) => readonly string[];
 }
 
-// Append only. An older version of this package must work with the result: during a deployment both run.
-const migrations: readonly Migration[] = [
-  { version: 1, name: "jobs", statements: createJobTables },
-  { version: 2, name: "attempts", statements: addAttemptColumns },
-  { version: 3, name: "blocked-jobs", statements: indexBlockedJobs },
-  { version: 4, name: "recurring-jobs", statements: addRecurringJobs },
-  { version: 5, name: "waiting-jobs", statements: addWaitingColumns },
-  { version: 6, name: "flow", statements: addFlow },
-  { version: 7, name: "history", statements: addHistory },
-  { version: 8, name: "cause-last-seen", statements: addCauseLastSeen },
-];
+// Append only. Workers of the version before must work with the result: both versions run during a deployment.
+export const migrations: readonly Migration[] = [{ version: 1, name: "initial", statements: createTables }];
 
 export interface Migrations {
   /** All of them: what makes the tables from nothing. */
@@ -57,9 +39,18 @@ export interface MigrationsOptions {
   readonly tables: Tables;
   readonly idType: string;
   readonly now: () => number;
+  /** Default: all migrations of this version. */
+  readonly known?: readonly Migration[] | undefined;
 }
 
-export const createMigrations = ({ db, retryBusy, tables, idType, now }: MigrationsOptions): Migrations => {
+export const createMigrations = ({
+  db,
+  retryBusy,
+  tables,
+  idType,
+  now,
+  known = migrations,
+}: MigrationsOptions): Migrations => {
   const { migration: table } = tables;
   const exists = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?";
   const create = `CREATE TABLE ${table} (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)`;
@@ -75,7 +66,7 @@ export const createMigrations = ({ db, retryBusy, tables, idType, now }: Migrati
       ? db.query(list, []).map(([version, name]) => ({ version, name }) as AppliedMigration)
       : [];
     const done = new Set(applied.map(({ version }) => version));
-    const pending = migrations
+    const pending = known
       .filter(({ version }) => !done.has(version))
       .map((migration) => ({ version: migration.version, name: migration.name, sql: sqlOf(migration) }));
     return { applied, pending };
@@ -90,7 +81,7 @@ export const createMigrations = ({ db, retryBusy, tables, idType, now }: Migrati
   };
 
   return {
-    sql: migrations.map(sqlOf).join(""),
+    sql: known.map(sqlOf).join(""),
     status,
     migrate: async () => {
       const before = await retryBusy(() => status(db));

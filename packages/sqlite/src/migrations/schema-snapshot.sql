@@ -10,6 +10,7 @@ CREATE TABLE "leasehold_job" (
   scheduled_at INTEGER NOT NULL,
   attempt INTEGER NOT NULL DEFAULT 0,
   max_attempts INTEGER NOT NULL,
+  max_attempts_explicit INTEGER,
   lease_token TEXT,
   lease_version INTEGER NOT NULL DEFAULT 0,
   leased_by TEXT,
@@ -17,7 +18,9 @@ CREATE TABLE "leasehold_job" (
   expired_leases INTEGER NOT NULL DEFAULT 0,
   lease_ms INTEGER,
   timeout_ms INTEGER,
+  expire_after_ms INTEGER,
   last_attempt_at INTEGER,
+  last_failed_at INTEGER,
   sequence_id TEXT NOT NULL,
   sequence_type_name TEXT NOT NULL,
   sequence_index INTEGER NOT NULL,
@@ -31,17 +34,26 @@ CREATE TABLE "leasehold_job" (
   failed_at INTEGER,
   failure_reason TEXT,
   failed_blocker_id TEXT,
+  fingerprint TEXT,
   on_blocker_failure TEXT NOT NULL,
   blocker_count INTEGER NOT NULL DEFAULT 0,
   open_blockers INTEGER NOT NULL DEFAULT 0,
   deduplication_key TEXT,
-  deduplication_live INTEGER,
+  deduplication_open INTEGER,
+  replaced_by TEXT,
+  recurrence TEXT,
+  group_key TEXT,
+  ordered TEXT,
+  given_priority INTEGER,
+  group_order INTEGER,
+  claim_key INTEGER,
+  counted_in INTEGER,
   trace_context TEXT,
   input TEXT NOT NULL,
   output TEXT,
   progress TEXT,
   last_error TEXT
-, last_failed_at INTEGER, max_attempts_given INTEGER, recurrence TEXT, expire_after_ms INTEGER, replaced_by TEXT, group_key TEXT, ordered TEXT, slots INTEGER, line INTEGER, rank INTEGER, given_priority INTEGER, fingerprint TEXT);
+);
 
 CREATE INDEX "leasehold_job_pending" ON "leasehold_job" (queue, type_name, priority DESC, scheduled_at)
   WHERE status = 'pending';
@@ -49,6 +61,8 @@ CREATE INDEX "leasehold_job_pending" ON "leasehold_job" (queue, type_name, prior
 CREATE INDEX "leasehold_job_running" ON "leasehold_job" (leased_until) WHERE status = 'running';
 
 CREATE INDEX "leasehold_job_failed" ON "leasehold_job" (created_at) WHERE status = 'failed';
+
+CREATE INDEX "leasehold_job_blocked" ON "leasehold_job" (queue, type_name) WHERE status = 'blocked';
 
 CREATE INDEX "leasehold_job_created" ON "leasehold_job" (created_at);
 
@@ -58,10 +72,18 @@ CREATE UNIQUE INDEX "leasehold_job_sequence" ON "leasehold_job" (sequence_id, se
 CREATE INDEX "leasehold_job_tree" ON "leasehold_job" (root_sequence_id) WHERE id <> root_sequence_id;
 
 CREATE INDEX "leasehold_job_key" ON "leasehold_job" (sequence_type_name, deduplication_key, created_at)
-  WHERE deduplication_live IS NOT NULL;
+  WHERE deduplication_open IS NOT NULL;
 
-CREATE INDEX "leasehold_job_live_key" ON "leasehold_job" (sequence_type_name, deduplication_key, created_at)
-  WHERE deduplication_live = 1;
+CREATE INDEX "leasehold_job_open_key" ON "leasehold_job" (sequence_type_name, deduplication_key, created_at)
+  WHERE deduplication_open = 1;
+
+CREATE INDEX "leasehold_job_expiring" ON "leasehold_job" (scheduled_at + expire_after_ms)
+  WHERE expire_after_ms IS NOT NULL AND status = 'pending' AND attempt = 0;
+
+CREATE INDEX "leasehold_job_replaced" ON "leasehold_job" (replaced_by) WHERE replaced_by IS NOT NULL;
+
+CREATE INDEX "leasehold_job_group" ON "leasehold_job" (claim_key, group_order DESC, scheduled_at)
+  WHERE claim_key IS NOT NULL;
 
 CREATE TABLE "leasehold_job_blocker" (
   job_id TEXT NOT NULL,
@@ -72,72 +94,61 @@ CREATE TABLE "leasehold_job_blocker" (
 
 CREATE INDEX "leasehold_job_blocker_sequence" ON "leasehold_job_blocker" (sequence_id);
 
-CREATE INDEX "leasehold_job_blocked" ON "leasehold_job" (queue, type_name) WHERE status = 'blocked';
-
 CREATE TABLE "leasehold_recurring_job" (
   id TEXT NOT NULL PRIMARY KEY,
   owner TEXT,
   paused INTEGER NOT NULL,
   version INTEGER NOT NULL,
   next_nominal_at INTEGER,
-  fire_at INTEGER,
+  runs_at INTEGER,
   last_sequence_id TEXT,
-  zone_data TEXT NOT NULL,
+  time_zone_version TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
-  record TEXT NOT NULL,
+  tick_history TEXT NOT NULL,
   definition TEXT NOT NULL
 );
 
-CREATE INDEX "leasehold_recurring_job_due" ON "leasehold_recurring_job" (fire_at) WHERE paused = 0;
+CREATE INDEX "leasehold_recurring_job_due" ON "leasehold_recurring_job" (runs_at) WHERE paused = 0;
 
-CREATE INDEX "leasehold_job_expiring" ON "leasehold_job" (scheduled_at + expire_after_ms)
-  WHERE expire_after_ms IS NOT NULL AND status = 'pending' AND attempt = 0;
+CREATE TABLE "leasehold_limit_epoch" (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL);
 
-CREATE INDEX "leasehold_job_replaced" ON "leasehold_job" (replaced_by) WHERE replaced_by IS NOT NULL;
-
-CREATE INDEX "leasehold_job_line" ON "leasehold_job" (line, rank DESC, scheduled_at)
-  WHERE line IS NOT NULL;
-
-CREATE TABLE "leasehold_flow" (id INTEGER PRIMARY KEY CHECK (id = 1), enabled INTEGER NOT NULL, epoch INTEGER NOT NULL);
-
-CREATE TABLE "leasehold_lane" (
-  number INTEGER PRIMARY KEY,
+CREATE TABLE "leasehold_limit_rule" (
+  id INTEGER PRIMARY KEY,
   queue TEXT NOT NULL,
   type_name TEXT NOT NULL,
   running INTEGER NOT NULL DEFAULT 0,
-  tat INTEGER NOT NULL DEFAULT 0,
-  turn REAL NOT NULL DEFAULT 0,
-  served REAL NOT NULL DEFAULT 0,
-  ungrouped_turn REAL NOT NULL DEFAULT 0,
-  ungrouped_open INTEGER NOT NULL DEFAULT 0,
-  rerank_at INTEGER,
-  rerank_seq INTEGER,
+  bucket_full_at INTEGER NOT NULL DEFAULT 0,
+  virtual_time REAL NOT NULL DEFAULT 0,
+  served_virtual_time REAL NOT NULL DEFAULT 0,
+  ungrouped_virtual_time REAL NOT NULL DEFAULT 0,
+  ungrouped_claimable INTEGER NOT NULL DEFAULT 0,
   rule TEXT,
   UNIQUE (queue, type_name)
 );
 
-CREATE TABLE "leasehold_line" (
-  number INTEGER PRIMARY KEY,
-  lane INTEGER NOT NULL,
+CREATE TABLE "leasehold_group_state" (
+  claim_key INTEGER PRIMARY KEY,
+  limit_rule_id INTEGER NOT NULL,
   group_key TEXT NOT NULL,
   ordered INTEGER NOT NULL,
   running INTEGER NOT NULL DEFAULT 0,
-  tat INTEGER NOT NULL DEFAULT 0,
-  turn REAL NOT NULL,
-  open INTEGER NOT NULL,
-  wake_at INTEGER,
+  bucket_full_at INTEGER NOT NULL DEFAULT 0,
+  virtual_time REAL NOT NULL,
+  claimable INTEGER NOT NULL,
+  claimable_at INTEGER,
   stopped_by TEXT,
-  UNIQUE (lane, group_key)
+  UNIQUE (limit_rule_id, group_key)
 );
 
-CREATE INDEX "leasehold_line_open" ON "leasehold_line" (lane, turn) WHERE open = 1;
+CREATE INDEX "leasehold_group_state_claimable" ON "leasehold_group_state" (limit_rule_id, virtual_time) WHERE claimable = 1;
 
-CREATE INDEX "leasehold_line_timed" ON "leasehold_line" (lane, wake_at) WHERE wake_at IS NOT NULL;
+CREATE INDEX "leasehold_group_state_claimable_at" ON "leasehold_group_state" (limit_rule_id, claimable_at)
+  WHERE claimable_at IS NOT NULL;
 
 CREATE INDEX "leasehold_job_fingerprint" ON "leasehold_job" (fingerprint, created_at) WHERE fingerprint IS NOT NULL;
 
-CREATE INDEX "leasehold_job_cause" ON "leasehold_job" (id, queue, type_name, failure_reason, failed_at, fingerprint)
+CREATE INDEX "leasehold_job_failure_cause" ON "leasehold_job" (id, queue, type_name, failure_reason, failed_at, fingerprint)
   WHERE failed_at IS NOT NULL;
 
 CREATE TABLE "leasehold_job_attempt" (
@@ -156,48 +167,37 @@ CREATE TABLE "leasehold_job_attempt" (
   PRIMARY KEY (job_id, lease_version)
 ) WITHOUT ROWID;
 
-CREATE TRIGGER "leasehold_job_attempts_go" AFTER DELETE ON "leasehold_job" BEGIN
+CREATE TRIGGER "leasehold_job_attempt_delete" AFTER DELETE ON "leasehold_job" BEGIN
   DELETE FROM "leasehold_job_attempt" WHERE job_id = OLD.id;
 END;
 
-CREATE TABLE "leasehold_reporter" (
+CREATE TABLE "leasehold_process" (
   id TEXT NOT NULL PRIMARY KEY,
   deployment TEXT,
   started_at INTEGER NOT NULL,
   seen_at INTEGER NOT NULL,
-  about TEXT NOT NULL
+  info TEXT NOT NULL
 );
 
-CREATE TABLE "leasehold_rollup" (
-  width INTEGER NOT NULL,
+CREATE TABLE "leasehold_statistics_bucket" (
+  bucket_ms INTEGER NOT NULL,
   starts_at INTEGER NOT NULL,
   queue TEXT NOT NULL,
   type_name TEXT NOT NULL,
   deployment TEXT NOT NULL,
-  reporter_id TEXT NOT NULL,
+  process_id TEXT NOT NULL,
   counts TEXT NOT NULL,
-  PRIMARY KEY (width, starts_at, queue, type_name, deployment, reporter_id)
+  PRIMARY KEY (bucket_ms, starts_at, queue, type_name, deployment, process_id)
 ) WITHOUT ROWID;
 
-CREATE TABLE "leasehold_cause" (
+CREATE TABLE "leasehold_failure_cause" (
   fingerprint TEXT NOT NULL PRIMARY KEY,
   first_seen_at INTEGER NOT NULL,
+  last_seen_at INTEGER NOT NULL,
   deployment TEXT,
   name TEXT NOT NULL,
   frame TEXT,
   message TEXT NOT NULL
-, last_seen_at INTEGER) WITHOUT ROWID;
+) WITHOUT ROWID;
 
-CREATE TABLE "leasehold_action" (
-  id TEXT NOT NULL PRIMARY KEY,
-  actor TEXT NOT NULL,
-  kind TEXT NOT NULL,
-  started_at INTEGER NOT NULL,
-  changed_at INTEGER,
-  plan TEXT NOT NULL,
-  result TEXT
-);
-
-CREATE INDEX "leasehold_action_started" ON "leasehold_action" (started_at, id);
-
-CREATE INDEX "leasehold_cause_last_seen" ON "leasehold_cause" (coalesce(last_seen_at, first_seen_at));
+CREATE INDEX "leasehold_failure_cause_last_seen" ON "leasehold_failure_cause" (last_seen_at);

@@ -1,9 +1,43 @@
-import type { JobReference, OrderedGroup, StateJob, StateSequence } from "leasehold/adapter";
+import {
+  countedIn,
+  type JobReference,
+  type OrderedGroup,
+  type StateJob,
+  type StateSequence,
+} from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import { type Columns, listColumns, type ListedColumn, parseRows, readFrom } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 
-/** What the claimer knows of the jobs it has just claimed, and need not read. */
+/** The `priority` of grouped jobs in the index of pending jobs: below all others. */
+export const groupedPriority: number = -(2 ** 31);
+
+/** The `group_order` of jobs in an ordered group that have begun: above all others, which wait for them. */
+export const begunOrder: number = 2 ** 31;
+
+/** `counted_in` is the sum of this many times the claim key and of the bits of `countedIn`. */
+export const keyFactor = 8;
+
+/** In SQL, the claim key of the group that counts a running job; null if none does. */
+export const countingKey = (column: string): string =>
+  `CASE WHEN ${column} & ${countedIn.group} THEN ${column} / ${keyFactor} END`;
+
+/** What decides the order of a job in its group. */
+export interface OrderedJob {
+  readonly group: string | null;
+  readonly ordered: string | null;
+  readonly priority: number;
+  readonly scheduledAt: number;
+  readonly leaseVersion: number;
+}
+
+/** The `group_order` of a pending job; null while it is not due. */
+export const groupOrderOf = (job: OrderedJob, now: number): number | null => {
+  if (job.group !== null && job.ordered !== null && job.leaseVersion > 0) return begunOrder;
+  return job.scheduledAt > now ? null : job.priority;
+};
+
+/** The values of claimed jobs that the claim itself has set, so that they need not be read. */
 export interface ClaimTerms {
   readonly queue: string;
   readonly workerId: string;
@@ -36,7 +70,7 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
   const givenPriority = columns.later<number | null>("given_priority", null);
   const group = columns.value<string | null>("group_key", null);
   const ordered = columns.value<OrderedGroup | null>("ordered", null);
-  const limited = columns.laterFlag("slots", false);
+  const limited = columns.laterFlag("counted_in", false);
   const leaseMs = columns.value<number | null>("lease_ms", null);
   return {
     id,
@@ -54,7 +88,7 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     scheduledAt: columns.value("scheduled_at", createdAt),
     originId: columns.value("origin_id", null),
     traceContext: columns.value("trace_context", null),
-    maxAttemptsGiven: columns.flag("max_attempts_given", true),
+    maxAttemptsGiven: columns.flag("max_attempts_explicit", true),
     timeoutMs: columns.value("timeout_ms", null),
     deduplicationKey: columns.value("deduplication_key", null),
     leaseVersion: columns.later("lease_version", attempt),
@@ -68,9 +102,8 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     sequenceCreatedAt: columns.value("sequence_created_at", createdAt),
     rootSequenceId: columns.value("root_sequence_id", id),
     onBlockerFailure: columns.value("on_blocker_failure", "fail"),
-    // These two are written when the job is created, by a statement of its own: see insert-jobs.ts.
-    expireAfterMs: columns.later("expire_after_ms", null),
-    recurrence: columns.later("recurrence", null),
+    expireAfterMs: columns.rare("expire_after_ms", null),
+    recurrence: columns.rare("recurrence", null),
     replacedBy: columns.later("replaced_by", null),
     blockerCount: columns.later("blocker_count", 0),
     openBlockers: columns.later("open_blockers", 0),
@@ -95,8 +128,8 @@ const { listed: allColumns, described: columnByProperty } = listColumns((columns
   describeJob(columns, null),
 );
 
-// From `priority` to `slots`.
-const flowColumns = 5;
+// From `priority` to `counted_in`.
+const limitColumns = 5;
 
 const anyTerms: ClaimTerms = { queue: "", workerId: "", leaseToken: "", leaseMs: 0, now: 0 };
 
@@ -122,9 +155,13 @@ const toInserted = ([property, column]: [keyof StateJob, ListedColumn]): Inserte
 // While columns are listed, each is in the place of its value. That tells which property is which column.
 const columnEntries = Object.entries(columnByProperty) as unknown as [keyof StateJob, ListedColumn][];
 
-export const insertedColumns: readonly InsertedColumn[] = columnEntries
-  .filter(([, { isLater }]) => !isLater)
-  .map(toInserted);
+const columnsInserted = (when: ListedColumn["inserted"]): readonly InsertedColumn[] =>
+  columnEntries.filter(([, { inserted }]) => inserted === when).map(toInserted);
+
+export const insertedColumns: readonly InsertedColumn[] = columnsInserted("always");
+
+/** Few jobs have values in these columns, so the insert of all others leaves them out. */
+export const rareColumns: readonly InsertedColumn[] = columnsInserted("rarely");
 
 /** What to select for `parseJob`, `queryJobs` and `findJob`, from a table of jobs under this alias. */
 export const jobColumns = (alias: string): string =>
@@ -168,7 +205,7 @@ export const claimedJobsColumn = (alias: string): string => {
   const all = (conditions: readonly string[]): string => conditions.join(" AND ");
   const array = (columns: readonly string[]): string => `json_array(${columns.join(", ")})`;
   return `json_group_array(CASE WHEN ${all(isUsual)} THEN ${array(always)}
-    WHEN ${all(isUsual.slice(flowColumns))} THEN ${array([...always, ...unlessUsual.slice(0, flowColumns)])}
+    WHEN ${all(isUsual.slice(limitColumns))} THEN ${array([...always, ...unlessUsual.slice(0, limitColumns)])}
     ELSE ${array([...always, ...unlessUsual])} END)`;
 };
 

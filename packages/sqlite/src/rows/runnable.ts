@@ -2,8 +2,7 @@ import type { ClaimScope, GroupHead, MaxAttempts, StateJob } from "leasehold/ada
 import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import { defineRow, firstNumber, firstText } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
-import { jobColumns, queryJobs } from "./job-table.ts";
-import { begunRank, inLine } from "./places.ts";
+import { begunOrder, groupedPriority, jobColumns, queryJobs } from "./job-table.ts";
 
 /** These jobs, whose leases have expired, wait again. */
 export type RequeueExpired = (db: SqliteConnection, jobIds: readonly string[]) => void;
@@ -41,7 +40,8 @@ export interface LeasedJob {
   readonly id: string;
   readonly typeName: string;
   readonly group: string | null;
-  readonly slots: number;
+  /** Bits: see `countedIn` in core. */
+  readonly countedIn: number;
   readonly leasedUntil: number;
 }
 
@@ -68,24 +68,24 @@ export interface Runnable {
   /** The earliest moment, past or future, at which one can be claimed. */
   nextAt(db: SqliteConnection, scope: RunnableScope): number | null;
   /** The same two for the pending jobs of a type that are in no line. */
-  firstOutside(
+  firstUngrouped(
     db: SqliteConnection,
     queue: string,
     typeName: string,
     limit: number,
     now: number,
   ): Candidate[];
-  nextAtOutside(db: SqliteConnection, queue: string, typeName: string): number | null;
+  nextUngroupedAt(db: SqliteConnection, queue: string, typeName: string): number | null;
   /** The first jobs of each of these lines, up to `limit` of each. One that has begun comes first, due or not. */
-  firstInLines(
+  headsOfGroups(
     db: SqliteConnection,
-    lines: readonly number[],
+    claimKeys: readonly number[],
     limit: number,
     skip: number,
     now: number,
   ): GroupHead<number>[][];
   /** From when on the first pending job of a line is due; null without one. */
-  dueInLine(db: SqliteConnection, line: number, now: number): number | null;
+  groupDueAt(db: SqliteConnection, claimKey: number, now: number): number | null;
   /** The running jobs that can be claimed when their leases end, or that have ended by now. */
   leased(db: SqliteConnection, scope: RunnableScope, until?: number): LeasedJob[];
   /** The types of a queue with pending jobs. */
@@ -112,12 +112,12 @@ const leasedRow = defineRow((columns): LeasedJob => ({
   id: columns.value("id"),
   typeName: columns.value("type_name"),
   group: columns.value("group_key", null),
-  slots: columns.value("coalesce(slots, 0)"),
+  countedIn: columns.value("coalesce(counted_in, 0)"),
   leasedUntil: columns.value("leased_until"),
 }));
 
 const headRow = defineRow((columns) => ({
-  rank: columns.value<number | null>("rank", null),
+  order: columns.value<number | null>("group_order", null),
   at: columns.value<number>("scheduled_at"),
 }));
 
@@ -126,7 +126,7 @@ const dueRow = defineRow((columns) => ({
   at: columns.value<number>("scheduled_at"),
 }));
 
-export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: Tables): Runnable => {
+export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: Tables): Runnable => {
   const pending = `FROM ${job} INDEXED BY ${pendingIndex} WHERE status = 'pending' AND queue = ?`;
   const firstType = `SELECT type_name ${pending} ORDER BY type_name LIMIT 1`;
   const nextType = `SELECT type_name ${pending} AND type_name > ? ORDER BY type_name LIMIT 1`;
@@ -147,18 +147,18 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: T
     first: `SELECT leased_until ${running(maxAttempts)} ORDER BY leased_until LIMIT 1`,
   });
   const expired = expiredOf("max_attempts");
-  const expiredByOverrides = expiredOf(`CASE WHEN max_attempts_given = 0
+  const expiredByOverrides = expiredOf(`CASE WHEN max_attempts_explicit = 0
     THEN coalesce((SELECT value FROM json_each(?) WHERE key = type_name), max_attempts) ELSE max_attempts END`);
   const listExpired = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until <= ? ORDER BY j.leased_until LIMIT ?`;
 
-  const pendingInLine = `FROM ${job} INDEXED BY ${lineIndex} WHERE line =`;
-  const firstInLines = `SELECT json_group_array(json((SELECT json_group_array(json_array(seq, scheduled_at)) FROM
-      (SELECT seq, scheduled_at ${pendingInLine} given.value
-        AND rank IS NOT NULL AND (scheduled_at <= ? OR rank = ${begunRank})
-      ORDER BY rank DESC, scheduled_at, seq LIMIT ? OFFSET ?)))) FROM json_each(?) AS given`;
-  const headOfLine = `SELECT ${headRow.columns} ${pendingInLine} ? ORDER BY rank DESC, scheduled_at LIMIT 1`;
-  const earliestInLine = `SELECT min(scheduled_at) ${pendingInLine} ?`;
+  const pendingInGroup = `FROM ${job} INDEXED BY ${groupIndex} WHERE claim_key =`;
+  const headsOfGroups = `SELECT json_group_array(json((SELECT json_group_array(json_array(seq, scheduled_at)) FROM
+      (SELECT seq, scheduled_at ${pendingInGroup} given.value
+        AND group_order IS NOT NULL AND (scheduled_at <= ? OR group_order = ${begunOrder})
+      ORDER BY group_order DESC, scheduled_at, seq LIMIT ? OFFSET ?)))) FROM json_each(?) AS given`;
+  const headOfGroup = `SELECT ${headRow.columns} ${pendingInGroup} ? ORDER BY group_order DESC, scheduled_at LIMIT 1`;
+  const earliestInGroup = `SELECT min(scheduled_at) ${pendingInGroup} ?`;
 
   // Those that would go first at the moment when the job in place `p` falls due, as far as can be known now.
   const goesFirst = (at: string): string => `j.queue = p.queue AND ${at} <= p.moment
@@ -227,7 +227,7 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: T
     const levels = new Map<string, number>();
     const descend = (type: string, from?: number): void => {
       const priority = priorityBelow(db, queue, type, from);
-      if (priority === undefined || priority === inLine) levels.delete(type);
+      if (priority === undefined || priority === groupedPriority) levels.delete(type);
       else levels.set(type, priority);
     };
     for (const type of types) descend(type);
@@ -249,10 +249,10 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: T
     return candidates.sort(inClaimOrder).slice(0, limit);
   };
 
-  const nextAtOutside = (db: SqliteConnection, queue: string, type: string): number | null => {
+  const nextUngroupedAt = (db: SqliteConnection, queue: string, type: string): number | null => {
     let next: number | null = null;
     for (const priority of prioritiesOf(db, queue, type)) {
-      if (priority === inLine) break;
+      if (priority === groupedPriority) break;
       const at = firstNumber(db, earliest, [queue, type, priority]);
       if (at !== undefined && (next === null || at < next)) next = at;
     }
@@ -262,36 +262,36 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, lineIndex }: T
   return {
     prioritiesOf,
     typesOf,
-    nextAtOutside,
+    nextUngroupedAt,
     first: (db, scope, limit, now) => {
       if (limit <= 0) return [];
       const [{ all }, values] = expiredIn(scope);
       const candidates = expiredRow.all(db, all, [...values, now]);
       return firstWith(db, candidates, scope.queue, typesIn(db, scope), limit, now);
     },
-    firstOutside: (db, queue, typeName, limit, now) => firstWith(db, [], queue, [typeName], limit, now),
+    firstUngrouped: (db, queue, typeName, limit, now) => firstWith(db, [], queue, [typeName], limit, now),
     nextAt: (db, scope) => {
       const [{ first }, values] = expiredIn(scope);
       let next = firstNumber(db, first, values) ?? null;
       for (const type of typesIn(db, scope)) {
-        const at = nextAtOutside(db, scope.queue, type);
+        const at = nextUngroupedAt(db, scope.queue, type);
         if (at !== null && (next === null || at < next)) next = at;
       }
       return next;
     },
-    firstInLines: (db, lines, limit, skip, now) => {
-      if (lines.length === 0) return [];
-      const [text] = db.first(firstInLines, [now, limit, skip, JSON.stringify(lines)]) ?? [];
+    headsOfGroups: (db, claimKeys, limit, skip, now) => {
+      if (claimKeys.length === 0) return [];
+      const [text] = db.first(headsOfGroups, [now, limit, skip, JSON.stringify(claimKeys)]) ?? [];
       const found = JSON.parse(text as string) as [number, number][][];
       return found.map((jobs) => jobs.map(([job, dueAt]) => ({ job, dueAt })));
     },
-    dueInLine: (db, line, now) => {
-      const head = headRow.first(db, headOfLine, [line]);
+    groupDueAt: (db, claimKey, now) => {
+      const head = headRow.first(db, headOfGroup, [claimKey]);
       if (head === undefined) return null;
       // What has begun goes first, and what is not due yet stands by time. Only after the clock was turned back, the rest
       // may contain jobs that are not due.
-      if (head.rank === null || head.rank === begunRank || head.at <= now) return head.at;
-      return firstNumber(db, earliestInLine, [line]) ?? null;
+      if (head.order === null || head.order === begunOrder || head.at <= now) return head.at;
+      return firstNumber(db, earliestInGroup, [claimKey]) ?? null;
     },
     leased: (db, scope, until = Number.MAX_SAFE_INTEGER) => {
       const [{ leased }, values] = expiredIn(scope);

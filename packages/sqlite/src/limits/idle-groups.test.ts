@@ -15,7 +15,7 @@ const reap = (now?: number): Promise<unknown> =>
 
 const countGroups = async (): Promise<unknown> => {
   const raw = await openRaw(store.file);
-  const [count] = raw.first("SELECT count(*) FROM leasehold_line", [])!;
+  const [count] = raw.first("SELECT count(*) FROM leasehold_group_state", [])!;
   raw.close();
   return count;
 };
