@@ -174,6 +174,7 @@ export const loggedAction = objectOf({
 export type LoggedAction = AnswerOf<typeof loggedAction>;
 
 export const actionPage = objectOf({ actions: listOf(loggedAction), cursor: nullable(text) });
+export type ActionPage = AnswerOf<typeof actionPage>;
 
 export interface LimitValues {
   readonly concurrency: number | null;
@@ -194,6 +195,7 @@ export interface LimitRule extends LimitValues {
 }
 
 export const limitRules = objectOf({ rules: listOf(opaque<LimitRule>()) });
+export type LimitRules = AnswerOf<typeof limitRules>;
 
 export const treeNode = objectOf({
   id: text,
@@ -243,3 +245,4 @@ export const recurringPage = objectOf({
   recurringJobs: listOf(opaque<RecurringJob>()),
   cursor: nullable(text),
 });
+export type RecurringPage = AnswerOf<typeof recurringPage>;

@@ -92,6 +92,7 @@ const workerProcess = objectOf({
 export type Process = AnswerOf<typeof workerProcess>;
 
 export const processes = objectOf({ processes: listOf(workerProcess) });
+export type Processes = AnswerOf<typeof processes>;
 
 const counts = { created: count, completed: count, failed: count, retried: count };
 

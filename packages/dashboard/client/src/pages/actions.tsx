@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { ActionKind, LoggedAction } from "../../../src/answers/jobs.ts";
+import type { ActionKind, ActionPage, LoggedAction } from "../../../src/answers/jobs.ts";
 import { Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { Age, Time } from "../parts/job-state.tsx";
 import { Top } from "../parts/shell.tsx";
@@ -79,10 +79,7 @@ const Row = ({ action, onChange }: { readonly action: LoggedAction; onChange(pro
 export const ActionsPage = () => {
   const cursor = place.value.query.get("cursor") ?? undefined;
   const [everyMs, setEveryMs] = useState(5_000);
-  const { data, error, reload } = usePolled<{
-    readonly actions: readonly LoggedAction[];
-    readonly cursor: string | null;
-  }>(withQuery("actions", { cursor }), everyMs);
+  const { data, error, reload } = usePolled<ActionPage>(withQuery("actions", { cursor }), everyMs);
   const isAnyRunning = data?.actions.some(({ result }) => result.state === "running") === true;
   useEffect(() => setEveryMs(isAnyRunning ? 1_000 : 5_000), [isAnyRunning]);
   const [problem, setProblem] = useState<ApiError>();

@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { LimitRule } from "../../../src/answers/jobs.ts";
+import type { LimitRule, LimitRules } from "../../../src/answers/jobs.ts";
 import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { describeLimits, LimitsPanel, PausePanel } from "../parts/limits-panel.tsx";
 import { Link } from "../parts/link.tsx";
@@ -50,7 +50,7 @@ const withQueues = (rules: readonly LimitRule[]): LimitRule[] => {
 };
 
 export const LimitsPage = () => {
-  const { data, error, reload } = usePolled<{ readonly rules: readonly LimitRule[] }>("limits");
+  const { data, error, reload } = usePolled<LimitRules>("limits");
   const [chosen, setChosen] = useState<{ readonly key: string; readonly panel: "pause" | "limits" }>();
   const wanted = place.value.query.get("queue");
   const rules = data && withQueues(data.rules).filter(({ queue }) => wanted === null || queue === wanted);

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { RecurringJob } from "../../../src/answers/jobs.ts";
+import type { RecurringJob, RecurringPage as Listing } from "../../../src/answers/jobs.ts";
 import { Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Age, Time } from "../parts/job-state.tsx";
@@ -58,11 +58,6 @@ const RecurringPanel = ({
     </ConfirmPanel>
   );
 };
-
-interface Listing {
-  readonly recurringJobs: readonly RecurringJob[];
-  readonly cursor: string | null;
-}
 
 const tickIcons: Readonly<Record<string, IconName>> = {
   started: "completed",

@@ -1,6 +1,6 @@
 import { effect, signal, type Signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Backlog, Process, Summary } from "../../../src/answers/numbers.ts";
+import type { Backlog, Processes, Summary } from "../../../src/answers/numbers.ts";
 import { addressOf, ApiError, type Polled, read } from "./api.ts";
 import { followClock, isLive } from "./settings.ts";
 
@@ -8,7 +8,7 @@ import { followClock, isLive } from "./settings.ts";
 export interface Topics {
   readonly backlog: Backlog;
   readonly summary: Summary;
-  readonly processes: { readonly processes: readonly Process[] };
+  readonly processes: Processes;
 }
 
 type Topic = keyof Topics;

@@ -1,4 +1,4 @@
-import type { LimitRule } from "../../../src/answers/jobs.ts";
+import type { LimitRule, LimitRules } from "../../../src/answers/jobs.ts";
 import type {
   Backlog,
   Process,
@@ -132,10 +132,7 @@ export const useKnown = (queue?: string) => {
   const isNow = rangeEnd.value === undefined;
   const { data: statistics, error } = useStatistics(queue);
   const { data: workers } = useTopic("processes", { when: isNow && offers("history") });
-  const { data: limits } = usePolled<{ readonly rules: readonly LimitRule[] }>(
-    isNow && offers("limits") ? "limits" : null,
-    10_000,
-  );
+  const { data: limits } = usePolled<LimitRules>(isNow && offers("limits") ? "limits" : null, 10_000);
   const known: Known = {
     backlog: isNow ? backlog.value : undefined,
     statistics,
