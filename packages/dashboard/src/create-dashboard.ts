@@ -11,7 +11,7 @@ import { createBehindSince } from "./numbers/read-summary.ts";
 import { createHandler } from "./routes/handler.ts";
 import type { Environment } from "./routes/route.ts";
 
-/** What is used of a Leasehold, whatever its job types are. */
+/** A Leasehold with any job types. */
 export interface OperatedLeasehold {
   readonly jobs: {
     // oxlint-disable-next-line typescript/no-explicit-any -- the types of arguments depend on the job types
@@ -21,13 +21,13 @@ export interface OperatedLeasehold {
 }
 
 export interface DashboardOptions {
-  /** Whose jobs are shown. It stays open when the dashboard is closed. */
+  /** The Leasehold whose jobs are shown. It stays open when the dashboard is closed. */
   readonly leasehold: OperatedLeasehold;
   /** The state adapter that this Leasehold was created with. */
   readonly stateAdapter: AnyStateAdapter;
   /**
-   * Who a request comes from, and what they may do. It is asked for every request. A false value refuses it; `true` stands
-   * for somebody who may read, without payloads.
+   * Returns the user of a request and their rights. It is called for every request. A false value refuses the request; `true` lets
+   * an anonymous user read, without payloads.
    */
   readonly authorize: Authorize;
   /** Where the page is, as the browser sees it, such as `/ops/jobs`. Default: the root. */
@@ -38,13 +38,13 @@ export interface DashboardOptions {
   readonly readOnly?: boolean | undefined;
   /** Hides more than the keys that look like secrets. */
   readonly redact?: RedactRule | undefined;
-  /** Shown on every page, so that nobody takes this installation for another. */
+  /** Shown on every page, so that this installation is not mistaken for another one. */
   readonly environment?: Environment | undefined;
   /** The address of the trace of a job. */
   readonly traceUrl?: ((job: { readonly id: string }) => string | undefined) | undefined;
-  /** Types that are completed from outside: no worker is missing there, however long their jobs wait. Default: none. */
+  /** Types that are completed from outside: their jobs may wait without a worker. Default: none. */
   readonly workerless?: Iterable<string> | undefined;
-  /** The host names under which the page may be asked for. Default: any. */
+  /** The host names that requests may have. Default: any. */
   readonly allowedHosts?: readonly string[] | undefined;
 }
 
@@ -89,7 +89,7 @@ const requireMethod = (value: unknown, method: string, option: string, expectati
   if (!isRight) throw new InvalidOptionError(option, expectation, typeof value);
 };
 
-/** A web page for the people who look after jobs, as a function from requests to responses. */
+/** A web page for operators, as a function from requests to responses. */
 export const createDashboard = (passed: DashboardOptions): Dashboard => {
   const options = requireOptions(passed, "createDashboard", known) as unknown as DashboardOptions;
   const {

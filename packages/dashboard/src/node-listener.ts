@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Dashboard } from "./create-dashboard.ts";
 
-/** What Express adds to a request: the address before it was cut, and the body if somebody has read it already. */
+/** What Express adds to a request: the complete address, and the body if a middleware has read it. */
 interface HandledMessage extends IncomingMessage {
   readonly originalUrl?: string;
   readonly body?: unknown;
@@ -26,7 +26,7 @@ const toRequest = (message: HandledMessage, signal: AbortSignal): Request => {
   return new Request(url, init as unknown as RequestInit);
 };
 
-/** Until the client has taken what was written, or has gone. Leaves no listener behind: a stream waits here again and again. */
+/** Waits until the client has read what was written, or has disconnected. Leaves no listener: a stream waits here repeatedly. */
 const waitForClient = async (target: ServerResponse): Promise<void> => {
   const over = new AbortController();
   const { signal } = over;
@@ -45,7 +45,7 @@ const send = async (response: Response, target: ServerResponse): Promise<void> =
   }
   for await (const piece of response.body as unknown as AsyncIterable<Uint8Array>) {
     if (target.destroyed) return;
-    // Whoever does not read keeps one piece waiting, not all of them.
+    // For a client that does not read, one chunk waits, not all of them.
     if (!target.write(piece)) await waitForClient(target);
   }
   target.end();
@@ -60,7 +60,7 @@ export const toNodeListener =
     try {
       await send(await fetch(toRequest(message, gone.signal)), target);
     } catch {
-      // The address or a header cannot be read, or the client is gone.
+      // The address or a header is malformed, or the client has disconnected.
       if (target.headersSent) target.destroy();
       else target.writeHead(400).end();
     }

@@ -8,10 +8,10 @@ import { type Authorize, rights } from "./http/rights.ts";
 import { toNodeListener } from "./node-listener.ts";
 
 export interface SignIn {
-  /** What is in the address. */
+  /** The token in the address. */
   readonly token: string;
   readonly authorize: Authorize;
-  /** The answer to a request that brings a token along; undefined for all others. */
+  /** The response to a request with a token; undefined for all others. */
   trade(request: Request): Response | undefined;
 }
 
@@ -19,7 +19,7 @@ const cookieName = "leasehold_dashboard";
 
 const shortestToken = 16;
 
-/** Both sides are hashed, so that they are of one length, and comparing takes the same time for all of them. */
+/** Compares hashes, which have the same length, in constant time. */
 const isSame = (a: string, b: string): boolean => {
   const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
@@ -50,7 +50,7 @@ Go on in the browser in which you opened it first, or end "leasehold dashboard" 
 With --token-file the address can be used again and again.
 `;
 
-/** Browsers fetch addresses before anybody has asked for them. That must not use up a token. */
+/** A browser may prefetch an address. That must not use up the token. */
 const isPrefetch = ({ headers }: Request): boolean =>
   /prefetch|prerender/.test(`${headers.get("sec-purpose")} ${headers.get("purpose")}`);
 
@@ -105,14 +105,14 @@ export interface StandaloneOptions extends Omit<DashboardOptions, "authorize" | 
   readonly port?: number | undefined;
   /** Where to listen. Anything but a loopback address needs `token` or `userHeader`. Default: 127.0.0.1. */
   readonly host?: string | undefined;
-  /** What signs browsers in, again and again. Default: a random one, which is in `url` and signs in one browser, once. */
+  /** The token that signs browsers in, any number of times. Default: a random one, in `url`, which signs in one browser, once. */
   readonly token?: string | undefined;
-  /** A proxy in front has signed people in, and names them in this header. Then there is no token. */
+  /** The header in which a proxy names the signed-in user. Then there is no token. */
   readonly userHeader?: string | undefined;
 }
 
 export interface StandaloneDashboard {
-  /** Where to look, with the token. */
+  /** The address of the page, with the token. */
   readonly url: string;
   close(): Promise<void>;
 }
@@ -126,7 +126,7 @@ const byHeader =
     return user === null || user === "" ? null : { user, can: rights };
   };
 
-/** The dashboard as a server of its own. Whoever has signed in with the token may do everything. */
+/** The dashboard as a server of its own. A user who has signed in with the token has all rights. */
 export const startDashboard = async (options: StandaloneOptions): Promise<StandaloneDashboard> => {
   const { port = 7878, host = "127.0.0.1", token: given, userHeader, ...rest } = options;
   const isLoopback = loopbackHosts.includes(host);
@@ -137,7 +137,7 @@ export const startDashboard = async (options: StandaloneOptions): Promise<Standa
   const dashboard = createDashboard({
     ...rest,
     authorize: signIn?.authorize ?? byHeader(userHeader!),
-    // A page of another site can have its name lead to this machine.
+    // DNS rebinding: the name of another site can point to this machine.
     ...(isLoopback && rest.allowedHosts === undefined && { allowedHosts: loopbackHosts }),
   });
 

@@ -1,2 +1,2 @@
-/** Vite puts it into a file of its own. */
+/** Vite writes style sheets to a file of their own. */
 declare module "*.css";

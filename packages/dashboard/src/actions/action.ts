@@ -5,24 +5,24 @@ import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Right } from "../http/rights.ts";
 import { type JobFilterQuery, timeFields } from "./job-filter.ts";
 
-/** Which jobs an action is about. Those that came to match after `before` are left alone. */
+/** The jobs of an action. Jobs that match only after `before` are not changed. */
 export interface Choice {
   readonly ids?: readonly string[] | undefined;
   readonly filter?: JobFilterQuery | undefined;
   readonly before: Date;
-  /** For an action that says when jobs are to run. */
+  /** For an action that reschedules. */
   readonly schedule?: Schedule | undefined;
 }
 
-/** When a job is to run: at a moment, or so long after the action. */
+/** When a job is to run: at a time, or some time after the action. */
 export type Schedule = { readonly at: Date } | { readonly afterMs: number };
 
-/** What happened to some jobs, or would. */
+/** What happened to some of the jobs, or would in a dry run. */
 export interface Portion {
-  /** The jobs that are changed, with those that change because of them. */
+  /** The changed jobs, each with the number of jobs that it revived. */
   readonly changed: readonly { readonly jobId: string; readonly revived: number }[];
   readonly skipped: readonly { readonly jobId: string; readonly reason: string }[];
-  /** Where to go on; null at the end. */
+  /** Where the next portion begins; null at the end. */
   readonly cursor: string | null;
 }
 
@@ -31,30 +31,30 @@ export interface PortionCall {
   readonly limit: number;
   readonly cursor: string | null;
   readonly dryRun: boolean;
-  /** Written with jobs that are ended early. */
+  /** The error message of cancelled jobs. */
   readonly reason: string;
 }
 
-/** Something that can be done to many jobs: preview first, then done in portions. */
+/** An action on many jobs: first a preview, then portions. */
 export interface PlannedAction {
   readonly needs: Right;
-  /** Of what there are so many: jobs, or trees of jobs. */
+  /** What it counts. */
   readonly unit: "jobs" | "trees";
-  /** Cannot be undone, so the number has to be typed in. */
+  /** It cannot be undone, so the user types in the number of jobs. */
   readonly isFinal: boolean;
   /** It needs a schedule. */
   readonly isTimed?: boolean;
-  /** The words of the command that does the same. */
+  /** The command of the CLI that does the same. */
   readonly command: string;
   portion(leasehold: AnyLeasehold, call: PortionCall): Promise<Portion>;
 }
 
-// As many as `jobs.list` returns at a time.
+// The largest page of `jobs.list`.
 const mostListed = 1_000;
 
 const earlier = (a: Date | undefined, b: Date): Date => (a !== undefined && a < b ? a : b);
 
-/** With ids the cursor is how many have been done. */
+/** With ids, the cursor is the number of ids that are done. */
 const sliceIds = (ids: readonly string[], { cursor, limit }: PortionCall) => {
   const from = Number(cursor ?? 0);
   const to = from + limit;
@@ -159,7 +159,7 @@ const cancel: PlannedAction["portion"] = async (leasehold, call) => {
   return { changed, skipped: [...skipped, ...refused], cursor };
 };
 
-/** A tree with a job that is not finished stays: somebody may be at work on it. */
+/** A tree with an unfinished job is not deleted. */
 const deleteTrees: PlannedAction["portion"] = async (leasehold, call) => {
   const { jobs, skipped, cursor } = await find(leasehold, call, ["completed", "failed"]);
   const finished: string[] = [];

@@ -49,14 +49,14 @@ export const filterFields: Fields<JobFilterQuery> = {
   ...timeFields,
 };
 
-/** Whether jobs can run by now. A list that is read again and again goes by the time of each reading. */
+/** Whether jobs are due. A list that is read repeatedly uses the time of each read. */
 export const dueTimes = ["now", "later"] as const;
 
 export const scheduledWhen = (
   due: (typeof dueTimes)[number],
   now: number,
 ): { readonly scheduledFrom: Date } | { readonly scheduledBefore: Date } => {
-  // A job that is due at this very moment can run.
+  // A job that is due at exactly `now` can run.
   const next = new Date(now + 1);
   return due === "now" ? { scheduledBefore: next } : { scheduledFrom: next };
 };
@@ -65,7 +65,7 @@ export const statusField: Field<readonly JobStatus[] | undefined> = optional(
   listOf(oneOf(jobStatuses), { max: jobStatuses.length }),
 );
 
-/** Whoever may not see keys and inputs may not look for them either: how many jobs are found would say whether it is there. */
+/** A viewer who may not see keys and inputs may not search them either: the number of jobs found would reveal them. */
 export const requireFilterRights = (
   viewer: Viewer,
   filter: { readonly deduplicationKey?: unknown; readonly inputContains?: unknown } = {},

@@ -2,7 +2,7 @@ import type { Preview } from "../answers/jobs.ts";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Choice, PlannedAction } from "./action.ts";
 
-/** For a shell: quoted where it has to be. */
+/** Quoted for a shell, if necessary. */
 const quote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
@@ -33,7 +33,7 @@ const mostIds = 20;
 
 const toText = (value: unknown): string => (value instanceof Date ? value.toISOString() : String(value));
 
-/** Undefined where the command line has no words for it. */
+/** Undefined for a filter that the command line cannot express. */
 const filterWords = (filter: NonNullable<Choice["filter"]>): string[] | undefined => {
   const words: string[] = [];
   for (const [key, value] of Object.entries(filter)) {
@@ -52,7 +52,7 @@ const scheduleWords = (schedule: Choice["schedule"]): string[] => {
   return ["--at", "at" in schedule ? schedule.at.toISOString() : `${schedule.afterMs}ms`];
 };
 
-/** What to type for the same, as a dry run; null where the command line has no words for it, or too many would be needed. */
+/** The command for the same action, as a dry run; null if the command line cannot express it or would be too long. */
 export const commandFor = (words: string, { ids, filter, schedule }: Choice): string | null => {
   const start = ["leasehold", words, ...scheduleWords(schedule)].join(" ");
   if (ids !== undefined) {
@@ -61,7 +61,7 @@ export const commandFor = (words: string, { ids, filter, schedule }: Choice): st
     const end = ids.some((id) => id.startsWith("-")) ? ["--"] : [];
     return [start, "--dry-run", ...end, ...ids.map(quote)].join(" ");
   }
-  // No job that can be cancelled has failed, so there `--reason` means something else.
+  // For `cancel`, `--reason` is the message, not a filter.
   if (filter === undefined || (words === "cancel" && filter.failureReason !== undefined)) return null;
   const chosen = filterWords(filter);
   if (chosen === undefined) return null;

@@ -102,7 +102,7 @@ const viewAction = (job: AnyJob): LoggedAction => {
 };
 
 export interface ActionsOptions {
-  /** Its `listJobs` hides actions. */
+  /** The Leasehold of the application, as `hideActions` returns it. */
   readonly leasehold: AnyLeasehold;
   /** The Leasehold that was passed to `createDashboard`. */
   readonly original: object;

@@ -1,4 +1,4 @@
-/** An answer that is not what was asked for. Its text is for the person at the page. */
+/** An error response. The page shows its text. */
 export class HttpError extends Error {
   readonly status: number;
   readonly code: string;

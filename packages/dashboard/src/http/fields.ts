@@ -103,7 +103,7 @@ export const schemaOf = <T>(fields: Fields<T>): Schema => {
   };
 };
 
-/** Refuses what it does not know: a misspelt filter would show, or change, more than was meant. */
+/** Refuses unknown names: a misspelt filter would show, or change, more than was meant. */
 export const parseFields = <T>(fields: Fields<T>, value: unknown, name = "The body"): T => {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw badRequest(`${name} must be an object.`);
@@ -126,7 +126,7 @@ export const parseFields = <T>(fields: Fields<T>, value: unknown, name = "The bo
   return Object.fromEntries(entries.filter(([, parsed]) => parsed !== undefined)) as T;
 };
 
-/** The parameters of an address. One that is no list may be there once. */
+/** The parameters of an address. Only those that are lists may be repeated. */
 export const parseQuery = <T>(fields: Fields<T>, query: URLSearchParams): T => {
   const known = fields as Record<string, Field<unknown>>;
   const given: Record<string, unknown> = {};
@@ -142,7 +142,6 @@ export const parseQuery = <T>(fields: Fields<T>, query: URLSearchParams): T => {
 declare const answered: unique symbol;
 
 /**
- * The schema of an answer, which knows the type of the answer: one that allows more or less than the type does not compile. It
- * is made with the functions of answers/schemas.ts.
+ * The JSON Schema of an answer, with the type of the answer. Made by the functions of `answers/schemas.ts`.
  */
 export type Answer<T> = Schema & { readonly [answered]: (answer: T) => T };

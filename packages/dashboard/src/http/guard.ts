@@ -20,7 +20,7 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-/** A name that a stranger points at this address would otherwise make their page one of ours. */
+/** Refuses foreign host names: with DNS rebinding, a page of another site could act as this one. */
 export const assertHost = (host: string | null, allowedHosts: readonly string[] | undefined): void => {
   if (allowedHosts === undefined) return;
   const name = host?.replace(/:\d+$/, "").toLowerCase();
@@ -39,8 +39,8 @@ const originOf = (text: string): string | undefined => {
 };
 
 /**
- * Only the page's own scripts may act. A form of another site can send neither JSON nor the header without asking first, and
- * browsers say where a request comes from. A client that says nothing about that is no browser.
+ * Only the page's own scripts may act. A form of another site can send neither JSON nor the header without a preflight, and
+ * browsers name the origin of a request. A client without an origin is no browser.
  */
 export const assertOwnRequest = (request: Request): void => {
   const { headers } = request;
@@ -96,7 +96,7 @@ export const readBody = async (request: Request): Promise<unknown> => {
 };
 
 export interface Quota {
-  /** Does the work as soon as the person has fewer requests under way, unless the signal is aborted before. */
+  /** Runs the work when the user has a free place, unless the signal is aborted before. */
   run<T>(user: string, signal: AbortSignal, work: () => Promise<T>): Promise<T>;
 }
 
@@ -106,8 +106,7 @@ interface Person {
 }
 
 /**
- * Lets each person have a few expensive requests at a time. A page may ask for some at once, so some wait for their turn; the
- * rest is refused.
+ * Limits the expensive requests of each user. A page may send several at once, so some wait for their turn; the rest is refused.
  */
 export const createQuota = ({ most, mostWaiting }: { most: number; mostWaiting: number }): Quota => {
   const people = new Map<string, Person>();
@@ -137,7 +136,7 @@ export const createQuota = ({ most, mostWaiting }: { most: number; mostWaiting: 
     run: async (user, signal, work) => {
       let person = people.get(user);
       if (person === undefined) people.set(user, (person = { running: 0, waiting: new Set() }));
-      // Whoever ends hands the place over, so nobody who comes in between can take it.
+      // A request that ends passes its place on, so that a new request cannot take it first.
       if (person.running >= most) await waitForTurn(person, signal);
       else person.running += 1;
       try {

@@ -1,6 +1,6 @@
 import type { LeaseholdApi } from "leasehold";
 
-/** The page does not know an application's job types: any name goes, and payloads are whatever they are. */
+/** The dashboard works with any job types, so names are strings and payloads unknown. */
 export type AnyDefinitions = Record<string, { input: unknown; output: unknown }>;
 
 export type AnyLeasehold = LeaseholdApi<AnyDefinitions, object, string>;

@@ -1,23 +1,23 @@
 import { HttpError } from "./errors.ts";
 
-/** What the page can be told of as it changes. */
+/** Topics that the page can subscribe to, each with the function that reads its state. */
 export type Topics = Readonly<Record<string, () => Promise<unknown>>>;
 
 export interface LiveOptions {
   readonly topics: Topics;
-  /** What viewers are told in place of a state that could not be had. */
+  /** The event that viewers get when a state could not be read. */
   explain(error: unknown): object;
-  /** How often to look, while somebody watches. */
+  /** How often to read a topic that has viewers. */
   readonly intervalMs?: number;
-  /** How often to say that the stream is alive. */
+  /** How often to send a comment that keeps the stream open. */
   readonly keepAliveMs?: number;
-  /** How often to ask again whether the viewer may still look. */
+  /** How often to check again whether the viewer may read. */
   readonly recheckMs?: number;
   readonly mostStreams?: number;
 }
 
 export interface Live {
-  /** A stream of server-sent events. `mayStay` is asked now and then; the stream ends when it says no. */
+  /** A stream of server-sent events. It ends when `mayStay`, which is called regularly, returns false. */
   open(
     topics: readonly string[],
     signal: AbortSignal,
@@ -38,8 +38,8 @@ interface Viewer {
 const encoder = new TextEncoder();
 
 /**
- * One look at the store serves all viewers, and without viewers there is none. A viewer who reads slowly misses states in
- * between and never has more than the latest of each topic waiting.
+ * All viewers share one read of the store, and without viewers there is none. A slow viewer skips states: at most the latest one of
+ * each topic waits for it.
  */
 export const createLive = ({
   topics,
@@ -51,7 +51,7 @@ export const createLive = ({
 }: LiveOptions): Live => {
   const viewers = new Set<Viewer>();
   const latest = new Map<string, string>();
-  /** Topics that the store is being asked for. */
+  /** Topics whose read is under way. */
   const underWay = new Set<string>();
   let timer: NodeJS.Timeout | undefined;
 
@@ -67,7 +67,7 @@ export const createLive = ({
     }
   };
 
-  /** One question for each topic at a time; a slow one does not hold up the others. */
+  /** One read of each topic at a time; a slow one does not delay the others. */
   const lookAt = async (topic: string): Promise<void> => {
     if (underWay.has(topic)) return;
     underWay.add(topic);
@@ -88,7 +88,7 @@ export const createLive = ({
     for (const topic of asked) if (!latest.has(topic)) void lookAt(topic);
   };
 
-  /** What nobody watches is not looked at, so what is known of it would be old when somebody comes back. */
+  /** A topic without viewers is not read, so its last state would be outdated for the next viewer. */
   const finish = (): void => {
     for (const topic of latest.keys()) if (!isWatched(topic)) latest.delete(topic);
     if (viewers.size > 0) return;
@@ -137,7 +137,7 @@ export const createLive = ({
     signal.addEventListener("abort", () => viewer.end(), { once: true });
     viewers.add(viewer);
     begin(asked);
-    // The client may have gone while somebody was asked whether it may look.
+    // The client may have disconnected while `mayStay` was called.
     if (signal.aborted) viewer.end();
 
     const take = (): string | undefined => {
@@ -151,7 +151,7 @@ export const createLive = ({
 
     return new ReadableStream<Uint8Array>(
       {
-        // Called only when the client has taken what was sent before.
+        // Called only when the client has read what was sent before.
         pull: async (controller) => {
           for (;;) {
             const piece = ended ? undefined : take();
@@ -186,18 +186,18 @@ export const createLive = ({
 };
 
 export interface SharedAnswers {
-  /** The answer to a question that somebody has asked a moment ago, or asks right now; else what `ask` brings. */
+  /** The answer to the same request, if it is recent or under way; else that of `ask`. */
   get(question: string, ask: () => Promise<unknown>): Promise<unknown>;
 }
 
 export interface SharedAnswersOptions {
-  /** For how long an answer serves others. */
+  /** How long an answer is reused. */
   readonly keptMs: number;
   /** How many answers are kept. */
   readonly most: number;
 }
 
-/** Many people look at the same numbers: the store is asked for them once. */
+/** Viewers of the same numbers share one read of the store. */
 export const createSharedAnswers = ({ keptMs, most }: SharedAnswersOptions): SharedAnswers => {
   const answers = new Map<string, Promise<unknown>>();
   return {
@@ -209,7 +209,7 @@ export const createSharedAnswers = ({ keptMs, most }: SharedAnswersOptions): Sha
       const forget = (): void => {
         if (answers.get(question) === answer) answers.delete(question);
       };
-      // What failed is asked again by whoever comes next.
+      // A failure is not reused: the next request reads again.
       answer.then(() => setTimeout(forget, keptMs).unref(), forget);
       const [oldest] = answers.keys();
       if (answers.size > most) answers.delete(oldest!);

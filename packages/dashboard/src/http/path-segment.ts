@@ -1,6 +1,6 @@
 /**
- * Part of a path, from any text. Browsers and proxies fold `.` and `..`, encoded or not, before anybody sees them, so these have a
- * `~` in front of them: `~.` and `~..`. A text that looks like one of those gets one more.
+ * Part of a path, from any text. Browsers and proxies remove `.` and `..`, encoded or not, so these get a `~` in front: `~.` and
+ * `~..`. A text of that form gets one more.
  */
 export const toSegment = (text: string): string =>
   /^~*\.\.?$/.test(text) ? `~${text}` : encodeURIComponent(text);

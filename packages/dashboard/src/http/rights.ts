@@ -3,21 +3,21 @@
  *
  * - `read`: see everything but payloads;
  * - `payloads`: see inputs, outputs, progress and error messages;
- * - `redrive`, `cancel`, `delete`: each for itself;
+ * - `redrive`, `cancel`, `delete`: one action each;
  * - `update`: run waiting jobs now, reschedule them, change their priority;
- * - `limits`: pause and resume, change limits, and look after recurring jobs.
+ * - `limits`: pause and resume, change limits, and operate recurring jobs.
  */
 export const rights = ["read", "payloads", "redrive", "cancel", "delete", "update", "limits"] as const;
 
 export type Right = (typeof rights)[number];
 
-/** Who asks, and what they may do. */
+/** The user of a request, and what they may do. */
 export interface Viewer {
   readonly user: string;
   readonly can: ReadonlySet<Right>;
 }
 
-/** What `authorize` returns: who it is and what they may do; `true` for somebody who may only read; a false value for nobody. */
+/** What `authorize` returns: the user and their rights; `true` for an anonymous user who may read; a false value to refuse. */
 export type Authorization =
   | { readonly user: string; readonly can: readonly Right[] }
   | boolean
@@ -28,7 +28,7 @@ export type Authorize = (request: Request) => Authorization | Promise<Authorizat
 
 const readingRights: ReadonlySet<Right> = new Set(["read", "payloads"]);
 
-/** Nobody for anything that is not clearly an authorization. */
+/** Undefined for everything that is not clearly an authorization. */
 export const toViewer = (authorization: unknown, readOnly: boolean): Viewer | undefined => {
   if (authorization === true) return { user: "anonymous", can: new Set(["read"]) };
   if (typeof authorization !== "object" || authorization === null) return undefined;
@@ -38,7 +38,7 @@ export const toViewer = (authorization: unknown, readOnly: boolean): Viewer | un
   return { user, can: new Set(granted) };
 };
 
-/** Where a value is, for one's own rule about what to hide. */
+/** Where a value is, for a redaction rule. */
 export interface RedactionPlace {
   readonly job: { readonly id: string; readonly typeName: string; readonly queue: string };
   readonly field: "input" | "output" | "progress" | "error";
@@ -47,10 +47,10 @@ export interface RedactionPlace {
   readonly value: unknown;
 }
 
-/** Returns true for a value that nobody is to see. */
+/** Returns true for a value that must not be shown. */
 export type RedactRule = (place: RedactionPlace) => boolean;
 
-/** Stands in place of a value that is hidden: what it is, and how long. */
+/** Replaces a hidden value: its kind and its length. */
 export interface Hidden {
   readonly $hidden: string;
 }
@@ -86,8 +86,8 @@ const plain = (value: unknown): unknown => {
 };
 
 /**
- * Hides values on their way out. Keys that look like those of secrets are hidden at any depth; a rule of one's own hides more.
- * Whoever may not see payloads gets nothing of them.
+ * Hides values in answers. Keys that look like secrets are hidden at any depth; the application's rule hides more. A viewer without
+ * the right `payloads` gets no payload at all.
  */
 export const createRedactor = (rule: RedactRule | undefined): Redactor => {
   const isHidden = (place: RedactionPlace): boolean => {

@@ -7,7 +7,7 @@ export interface Side {
   /** Jobs that completed or failed. */
   readonly ended: number;
   readonly failed: number;
-  /** Attempts, whatever became of them: so many run times there are. */
+  /** All attempts: the number of run times. */
   readonly attempts: number;
   readonly runP50: number | null;
   readonly runP95: number | null;
@@ -17,7 +17,7 @@ export type FailureVerdict = "too_few" | "same" | "more" | "fewer";
 
 export type RunTimeVerdict = "too_few" | "same" | "slower" | "faster";
 
-/** How the second deployment did, beside the first. */
+/** The second deployment compared with the first. */
 export interface TypeComparison {
   readonly queue: string;
   readonly typeName: string;
@@ -31,9 +31,9 @@ const nothing: Side = { ended: 0, failed: 0, attempts: 0, runP50: null, runP95: 
 
 /** Below this, chance alone makes shares and percentiles differ a lot. */
 export const fewestSamples = 30;
-/** Of a percentile in the tail, few of the samples lie beyond it. */
+/** Few samples lie beyond a percentile in the tail, so it needs more of them. */
 const fewestForTail = 100;
-/** How many standard errors shares have to differ by. With this, chance does it to one comparison in a hundred. */
+/** By how many standard errors shares must differ: chance alone exceeds it in one of a hundred comparisons. */
 const clearDifference = 2.58;
 /** Estimates come from histograms with steps of √2: each can be off by one. */
 const clearFactor = 2;
@@ -67,7 +67,7 @@ const sideOf = ({ completed, failed, retried, estimated: { runTimeMs } }: JobSta
   runP95: runTimeMs?.p95 ?? null,
 });
 
-/** Rows by deployment, type by type: those with the most jobs in the second deployment first. */
+/** Compares rows by type; the types with the most jobs in the second deployment first. */
 export const compareDeployments = (
   rows: readonly JobStatistics[],
   one: string | null,
@@ -103,7 +103,7 @@ interface Counted {
 
 const hourMs = 3_600_000;
 
-/** When each deployment first counted something in a stretch of time; without those that were there before. */
+/** When each deployment first appears in a range of time, without deployments that are older. */
 export const findNewDeployments = async (
   leasehold: AnyLeasehold,
   rows: readonly Counted[],
@@ -112,10 +112,10 @@ export const findNewDeployments = async (
   const first = new Map<string, Date>();
   for (const { deployment, from: at } of rows)
     if (deployment !== null && !first.has(deployment)) first.set(deployment, at);
-  // What is there from the beginning on is not new, or nobody can say when it came.
+  // A deployment that is there at the beginning is not new, or its start is unknown.
   for (const [deployment, at] of first) if (at.getTime() <= from) first.delete(deployment);
   if (first.size === 0) return [];
-  // One that has little to do may have done nothing at the beginning.
+  // A deployment with little work may have done nothing at the beginning.
   const earlier = await leasehold.history.getStatistics({
     from: new Date(from - Math.max(before - from, hourMs)),
     before: new Date(from),

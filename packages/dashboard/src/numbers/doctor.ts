@@ -11,9 +11,9 @@ export interface StoreCheck {
 export interface Doctor {
   /** What counts as waiting too long, here and in the summary. */
   readonly lateness: QueueCheckOptions;
-  /** The last examination; a new one, which costs the store little, if that is too old. */
+  /** The last check; a new, light one if that is too old. */
   latest(): Promise<StoreCheck>;
-  /** A new examination, as a person asks for it. */
+  /** A new check with all but the slowest checks. */
   check(): Promise<StoreCheck>;
 }
 
@@ -21,14 +21,14 @@ export interface DoctorOptions {
   readonly stateAdapter: AnyStateAdapter;
   readonly workerless: ReadonlySet<string>;
   now(): Promise<number>;
-  /** For how long an examination is good enough for those who have not asked for one. */
+  /** How long a check is reused by `latest`. */
   readonly maxAgeMs?: number;
 }
 
-/** Longer than a worker that is alive leaves a job. */
+/** Longer than a live worker leaves a runnable job waiting. */
 const stalledMs = 60_000;
 
-/** Examines the store for all viewers: one examination at a time, and everybody gets to see the last one. */
+/** Checks the store for all viewers: one check at a time, whose result they share. */
 export const createDoctor = ({
   stateAdapter,
   workerless,

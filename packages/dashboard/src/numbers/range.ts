@@ -16,7 +16,7 @@ export interface TypeFailures {
   readonly points: readonly { readonly at: string; readonly failed: number }[];
 }
 
-/** So many types are told apart. */
+/** How many types are shown separately. */
 const most = 5;
 
 const sumUp = (typeName: string | null, types: number, rows: readonly Counted[]): TypeFailures => {
@@ -69,7 +69,7 @@ interface RangeQuery {
   readonly minutes: number;
 }
 
-/** The query of whatever is about a stretch of time: the latest so many minutes, or those before a moment. */
+/** The query of a range of time: the latest minutes, or the minutes before a time. */
 export const rangeFields: Fields<RangeQuery> = {
   from: optional(timestamp),
   before: optional(timestamp),
@@ -79,11 +79,11 @@ export const rangeFields: Fields<RangeQuery> = {
 export interface Range {
   readonly from: number;
   readonly before: number;
-  /** How long each part of it is. */
+  /** The size of a time bucket. */
   readonly bucketMs: number;
 }
 
-/** Counts are kept for 10 seconds, minutes and hours, so other steps would show some in one part and some in two. */
+/** Counts are stored by 10 seconds, minutes and hours, so other sizes would split a stored bucket. */
 const bucketSizes = [
   ...[10, 20, 30].map((seconds) => seconds * second),
   ...[1, 2, 5, 10, 15, 30].map((minutes) => minutes * minute),
@@ -91,13 +91,13 @@ const bucketSizes = [
   day,
 ];
 
-/** What is older is kept in longer parts, of which nobody knows where in them something happened. */
+/** Older counts are stored in larger buckets, which cannot be divided. */
 const keptWidth = (ageMs: number): number => {
   if (ageMs < hour) return 10 * second;
   return ageMs < 2 * day ? minute : hour;
 };
 
-/** The stretch that a query asks for, made longer where it would begin or end within a part that is kept as a whole. */
+/** The range of a query, extended to whole buckets. */
 export const resolveRange = (
   query: RangeQuery,
   now: number,

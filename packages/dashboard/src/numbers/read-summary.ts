@@ -11,9 +11,9 @@ import type { AnyLeasehold } from "../http/leasehold.ts";
 import { cap, describeSummary, type FailedGroup, type Summary } from "./summary.ts";
 
 const minuteMs = 60_000;
-/** How far back it is worth looking. */
+/** How far back statistics are read. */
 const rangeMs = 6 * 60 * minuteMs;
-/** The answer changes little, and reading hours of statistics is work for the store. */
+/** Results are cached: they change little, and hours of statistics are expensive to read. */
 const keptMs = minuteMs;
 
 /** A queue whose jobs wait too long. */
@@ -28,8 +28,8 @@ export interface BehindQueue {
 export type FindBehindSince = (behind: BehindQueue, now: number) => Promise<number>;
 
 /**
- * Since when jobs of a queue have been starting late. A queue that is always ten minutes behind has no job that waits longer, so
- * its oldest job does not tell: the statistics of the last hours do, minute by minute, as far as they go without a gap.
+ * Since when jobs of a queue have been starting late. The oldest job does not show it: in a queue that is always ten minutes behind,
+ * no job waits longer. So it follows the statistics back, minute by minute, to the last minute that was not late.
  */
 export const createBehindSince = (leasehold: AnyLeasehold): FindBehindSince => {
   const known = new Map<string, { readonly at: number; readonly since: number }>();
@@ -70,7 +70,7 @@ export interface SummarySources {
 
 const sampleSize = 20;
 
-/** By cause, where the store knows causes. Otherwise a few of those created last have to tell whether any failed lately. */
+/** By cause, where the store has a history. Otherwise the jobs created last are a sample of whether any failed recently. */
 const readFailures = async (
   { leasehold, stateAdapter }: SummarySources,
   failed: number,
@@ -107,7 +107,7 @@ const byQueue = (types: readonly LateType[], now: number) => {
   }));
 };
 
-/** Made from what the checks of doctor judge, so that the two cannot disagree. */
+/** Uses the checks of doctor, so that both agree. */
 export const readSummary = async (sources: SummarySources): Promise<Summary> => {
   const { stateAdapter, lateness, findBehindSince } = sources;
   if (stateAdapter.statistics === undefined)
@@ -141,7 +141,7 @@ export const readSummary = async (sources: SummarySources): Promise<Summary> => 
       now,
     ),
     behind: await Promise.all(behind),
-    // One is enough to know that nobody takes over. How many there are is counted already.
+    // One stuck job shows that no worker takes over. Their number is part of the backlog.
     stuck: stuck.length === 0 ? 0 : backlog.reduce((sum, type) => sum + type.expired, 0),
     paused,
     failed: await readFailures(sources, failed),

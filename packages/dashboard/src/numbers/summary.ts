@@ -33,10 +33,10 @@ export interface FailedGroup {
   readonly firstDeployment: string | null;
 }
 
-/** What the checks of doctor judged, for all that somebody should know at once. */
+/** The results of doctor's checks that the summary describes. */
 export interface Judgement {
   readonly now: number;
-  /** Queues with types that no worker takes. */
+  /** Queues with types that no worker serves. */
   readonly unserved: readonly (LateQueue & { readonly typeNames: readonly string[] })[];
   /** Queues that workers do not keep up with. */
   readonly behind: readonly LateQueue[];
@@ -104,7 +104,7 @@ const describeFailures = ({ failed, now }: Judgement): { isRecent: boolean; sent
   };
 };
 
-/** What somebody would say who has just looked at everything. */
+/** The state of all queues in a few sentences, the most urgent first. */
 export const describeSummary = (judgement: Judgement): Summary => {
   const { unserved, behind, stuck, paused } = judgement;
   const failures = describeFailures(judgement);

@@ -75,7 +75,7 @@ const chooseFrom = ({ ids, filter, schedule }: ChoiceBody, before: Date): Choice
   return { ids, filter, before, ...(schedule && { schedule: scheduleFrom(schedule) }) };
 };
 
-/** A plan is good for a while: what it says about jobs becomes wrong with time. */
+/** A plan expires: its numbers become outdated. */
 const longestPlanMs = 5 * 60_000;
 
 const routesOf = (kind: ActionKind): Route[] => {

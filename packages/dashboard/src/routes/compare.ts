@@ -5,10 +5,10 @@ import { compareDeployments, fewestSamples } from "../numbers/compare.ts";
 import { rangeFields, resolveRange } from "../numbers/range.ts";
 import { get, type Route } from "./route.ts";
 
-/** Processes that name no deployment count as one, which nobody should call their own like this. */
+/** Processes without a deployment count as one of this name. */
 const unnamed = "(none)";
 
-/** Those that ended jobs, the one that was first seen last before the others. */
+/** The deployments that ended jobs, the latest first. */
 const listDeployments = (stretches: readonly JobStatistics<string | null>[]) => {
   const known = new Map<string, { at: number; ended: number }>();
   for (const { deployment, from, completed, failed } of stretches) {

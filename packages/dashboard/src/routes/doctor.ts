@@ -18,7 +18,7 @@ export const doctorRoutes: readonly Route[] = [
     answer: checkReport,
     handle: async ({ doctor }) => view(await doctor.latest()),
   }),
-  // It changes nothing, so those who may only read can ask for it, too.
+  // It changes nothing, so the right to read is enough.
   get({
     path: "doctor/again",
     needs: "read",

@@ -16,7 +16,7 @@ export interface Match {
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** The parts of a path. One that cannot be read is refused before anything is looked up. */
+/** The parts of a path. A malformed path is refused before it is routed. */
 const splitPath = (path: string): string[] => {
   try {
     return path.split("/").filter(Boolean).map(fromSegment);
@@ -86,7 +86,7 @@ const tooSlow = (): HttpError =>
     hint: "Try again, or narrow the filter.",
   });
 
-/** What is not wrong with the state of jobs, but with what was asked for. */
+/** Errors of the request itself. All others are conflicts with the state of jobs. */
 const statuses: Readonly<Record<string, number>> = {
   InvalidOption: 400,
   JobNotFound: 404,
@@ -110,7 +110,7 @@ const errorBody = ({ code, message, hint }: HttpError): object => ({
   error: { code, message, ...(hint !== undefined && { hint }) },
 });
 
-/** Rejects when the client has gone or the deadline has passed. The call itself goes on; its answer is dropped. */
+/** Rejects when the client has disconnected or the deadline has passed. The work continues, and its answer is dropped. */
 const whileWaitedFor = async <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
   const over = new Promise<never>((_resolve, reject) => {
     const end = (): void => reject(tooSlow());
@@ -132,7 +132,7 @@ export const createHandler = (options: HandlerOptions) => {
   const expensive = createQuota({ most: 2, mostWaiting: 8 });
   const shared = createSharedAnswers({ keptMs: 5_000, most: 50 });
   const closing = new AbortController();
-  // Made once for everybody, so it shows what everybody who may read can see.
+  // Shared answers are made for a viewer with the least rights.
   const onlooker: Viewer = { user: "", can: new Set(["read"]) };
   const live = createLive({
     explain: (error) => errorBody(toHttpError(error, services.stateAdapter)),
@@ -188,7 +188,7 @@ export const createHandler = (options: HandlerOptions) => {
       viewer,
       signal: AbortSignal.any([request.signal, closing.signal, AbortSignal.timeout(deadlineMs)]),
     };
-    /** Made for all who ask the same, so it goes on if the first of them leaves. */
+    /** Shared by several requests, so it does not end with the first one. */
     const askForAll = (): Promise<unknown> => {
       const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlineMs)]);
       return whileWaitedFor(signal, () => handle(services, { ...parsed, viewer: onlooker, signal }));
@@ -228,7 +228,7 @@ export const createHandler = (options: HandlerOptions) => {
     return callRoute(route(request.method, parts.slice(1)), request, url, viewer);
   };
 
-  /** A path that is no file is one of the page's own, which the page itself reads. */
+  /** A path that is no file belongs to the page, which routes it in the browser. */
   const serveFile = (request: Request, parts: readonly string[]): Response => {
     if (request.method !== "GET")
       throw new HttpError(405, "method_not_allowed", `${request.method} is not possible here.`, {

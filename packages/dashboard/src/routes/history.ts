@@ -13,7 +13,7 @@ const hourly = (trend: NonNullable<FailureCause["trend"]>, now: number): number[
   const counts = Array.from({ length: hours }, () => 0);
   for (const { from, count: jobs } of trend) {
     const hour = from.getTime() / hourMs - first;
-    // By the clock of whoever noticed, one may lie in the future.
+    // By the clock of another process, a failure may lie in the future.
     if (hour >= 0) counts[Math.min(hour, hours - 1)]! += jobs;
   }
   return counts;

@@ -9,7 +9,7 @@ import type { Route } from "./route.ts";
 import { statisticsRoutes } from "./statistics.ts";
 import { treeRoutes } from "./tree.ts";
 
-/** Everything that can be asked for. */
+/** All routes of the API. */
 export const routes: readonly Route[] = [
   getSession,
   getBacklog,

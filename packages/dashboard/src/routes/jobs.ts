@@ -53,7 +53,7 @@ const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): JobRow =
   };
 };
 
-/** The kind of an error is for everybody; its words may contain anything. */
+/** The name of an error is public; its message may contain payloads. */
 const viewError = (
   { redact }: Pick<Services, "redact">,
   viewer: Viewer,
@@ -71,7 +71,7 @@ const viewError = (
   };
 };
 
-/** What a job carries, for those who may see it. */
+/** The payloads of a job, as far as the viewer may see them. */
 const viewPayloads = (
   { redact }: Services,
   viewer: Viewer,
@@ -82,7 +82,7 @@ const viewPayloads = (
   progress: redact.payload(viewer, job, "progress", job.progress),
 });
 
-/** Whether a text is in what a person may see of an input. One who looks for hidden text finds nothing. */
+/** Whether the visible part of an input contains a text. A search for hidden text finds nothing. */
 const showsText = (services: Services, viewer: Viewer, job: AnyJob, wanted: string): boolean => {
   const shown = JSON.stringify(viewPayloads(services, viewer, job).input);
   return shown.includes(JSON.stringify(wanted).slice(1, -1));
@@ -129,12 +129,12 @@ const requireJob = async ({ leasehold }: Services, id: string): Promise<AnyJob> 
   return job;
 };
 
-/** What its state allows. The server decides again when it is asked to. */
+/** The actions that its status allows. The store checks again when one is run. */
 const actionsOn = ({ status, queue }: AnyJob, { edits }: Services["stateAdapter"]): ActionKind[] => {
   if (queue === actionQueue) return [];
   if (status === "failed") return ["redrive", "delete"];
   if (status === "completed") return ["delete"];
-  // Not every store can change a job that waits.
+  // A store without the part `edits` cannot change a waiting job.
   return status === "running" || edits === undefined ? ["cancel"] : ["run_now", "reschedule", "cancel"];
 };
 
@@ -155,7 +155,7 @@ export const getJob: Route = get({
     ]);
     return {
       job: { ...viewJobRow(services, viewer, job), ...viewPayloads(services, viewer, job) },
-      // For those who may not see payloads it is hidden as a whole, so each of its parts may be missing.
+      // Hidden as a whole for viewers without the right to payloads, so each of its properties may be missing.
       explanation: services.redact.payload(viewer, job, "error", explanation) as Explanation,
       blockers: blockers.map(({ id, typeName, status }) => ({ id, typeName, status })),
       sequence: jobs.map((other) => viewJobRow(services, viewer, other)),

@@ -59,7 +59,7 @@ interface SetLimitsBody extends Scope, LimitsBody {
   readonly expectedVersion: number | undefined;
 }
 
-// Core knows the bounds of each. These keep numbers whole and exact.
+// Core checks the bounds of each. These keep numbers whole and exact.
 const limit: Field<number> = whole({ min: 1, max: 2 ** 31 - 1 });
 
 const rateFields: Fields<RateBody> = {

@@ -1,7 +1,7 @@
 import { backlog, session } from "../answers/numbers.ts";
 import { get, type Route } from "./route.ts";
 
-/** Counting goes on to this number. The page shows it as "10,000+". */
+/** Jobs are counted up to this number. The page shows it as "10,000+". */
 const cap = 10_000;
 
 export const getSession: Route = get({

@@ -20,7 +20,7 @@ export interface Services {
   now(): Promise<number>;
 }
 
-/** Which installation this is, so that nobody takes it for another. */
+/** Names the installation, so that it is not mistaken for another one. */
 export interface Environment {
   readonly label: string;
   readonly tone: "neutral" | "warning" | "danger";
@@ -32,13 +32,13 @@ export interface RouteRequest<TQuery, TBody> {
   readonly query: TQuery;
   readonly body: TBody;
   readonly viewer: Viewer;
-  /** Aborted when nobody waits for the answer any more. */
+  /** Aborted when the client has disconnected or the deadline has passed. */
   readonly signal: AbortSignal;
 }
 
 /**
- * One thing that can be asked for. The same table routes, checks rights, validates, and describes itself as OpenAPI: a route
- * that says nothing about rights does not compile.
+ * One route. The same table is used for routing, rights, validation and the OpenAPI description. A route without a right does not
+ * compile.
  */
 export interface Route {
   readonly method: "GET" | "POST";
@@ -49,11 +49,11 @@ export interface Route {
   readonly query: Fields<Record<string, unknown>>;
   readonly body: Fields<Record<string, unknown>> | undefined;
   readonly answer: Schema;
-  /** Asks the store for much: few at a time for each person. */
+  /** Its reads are expensive, so each user may have few of them at a time. */
   isExpensive(query: never): boolean;
-  /** Its answer is the same for everybody who may read, and serves those who ask the same within seconds. */
+  /** Its answer is the same for all viewers, and is reused for some seconds. */
   readonly isShared: boolean;
-  /** Its answer is the same for everybody who may read, and the page can be told of it as it changes. */
+  /** Its answer is the same for all viewers, and the page can subscribe to it. */
   readonly isTopic: boolean;
   handle(services: Services, request: RouteRequest<never, never>): Promise<unknown>;
 }

@@ -6,16 +6,16 @@ import { get, type Route, type Services } from "./route.ts";
 export interface TreeEdge {
   readonly from: string;
   readonly to: string;
-  /** `started`: the first one started the second. `continues`: it handed on to it. `blocks`: the second waits for it. */
+  /** `started`: the first job started the second. `continues`: it continued with it. `blocks`: the second waits for it. */
   readonly kind: "started" | "continues" | "blocks";
 }
 
-/** When a job was over, as far as others wait for it: one that is not finished yet comes after all that are. */
+/** When a job ended; an unfinished job comes after all others. */
 const endOf = ({ endedAt }: TreeNode): number => (endedAt === null ? Infinity : Date.parse(endedAt));
 
 /**
- * The chain of jobs that decided when the last one ended: from it back to what each had waited for last. A job that was started
- * by another need not wait for its end, so of a start only the beginning counts.
+ * The chain of jobs that determined when the last one ended: from it back to what each had waited for last. A started job does not
+ * wait for the end of its starter, so only the start counts.
  */
 const findCriticalPath = (nodes: readonly TreeNode[], edges: readonly TreeEdge[]): string[] => {
   const byId = new Map(nodes.map((node) => [node.id, node]));
@@ -39,7 +39,7 @@ const findCriticalPath = (nodes: readonly TreeNode[], edges: readonly TreeEdge[]
   return path;
 };
 
-/** More than a person can look at. */
+/** Larger trees cannot be read as a drawing. */
 const mostNodes = 500;
 
 const toNode = (job: AnyJob): TreeNode => ({
@@ -58,7 +58,7 @@ const toNode = (job: AnyJob): TreeNode => ({
     )?.toISOString() ?? null,
 });
 
-/** An edge goes from what came first to what came of it, or waits for it. */
+/** An edge goes from the earlier job to the one that it started, continued with or blocks. */
 const findEdges = async ({ stateAdapter }: Services, jobs: readonly AnyJob[]): Promise<TreeEdge[]> => {
   const known = new Map(jobs.map((job) => [job.id, job]));
   const lastOf = new Map<string, string>();
@@ -77,7 +77,7 @@ const findEdges = async ({ stateAdapter }: Services, jobs: readonly AnyJob[]): P
       return known.has(from) ? [{ from, to: id, kind: "blocks" }] : [];
     }),
   );
-  // Blockers are started in the name of the job that waits for them. They come before it all the same.
+  // Blockers have the job that waits for them as their origin, but they come before it.
   const waitsFor = new Set(waits.map(({ from, to }) => `${to} ${from}`));
   const origins = jobs.flatMap((job): TreeEdge[] =>
     job.originId !== null &&

@@ -10,7 +10,7 @@ import { formatCount, plural } from "../state/format.ts";
 import { changeQuery, place, withQuery } from "../state/router.ts";
 import { may } from "../state/session.ts";
 
-/** What an action was about, in a few words. */
+/** The jobs of an action, in a few words. */
 const subject = (plan: LoggedAction["plan"]): string => {
   const { ids, filter, before: _before, pace: _pace, ...rest } = plan;
   if (Array.isArray(ids)) return ids.length === 1 ? String(ids[0]) : plural(ids.length, "job");

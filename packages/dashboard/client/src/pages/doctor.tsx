@@ -56,7 +56,7 @@ const Findings = ({
     </Card>
   );
 
-/** The last examination, and a way to ask for another one. */
+/** The last check, and a function that runs another one. */
 const useExamination = () => {
   const polled = usePolled<CheckReport>("doctor", 30_000);
   const [own, setOwn] = useState<CheckReport>();
@@ -74,7 +74,7 @@ const useExamination = () => {
     }
     setLooking(false);
   };
-  // What somebody else has asked for since is later.
+  // A check of another viewer may be later.
   useEffect(() => setOwn(undefined), [polled.data]);
   return { data: own ?? polled.data, error: error ?? polled.error, isLooking, lookAgain };
 };

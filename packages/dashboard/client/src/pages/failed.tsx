@@ -19,7 +19,7 @@ interface Chosen {
   readonly kind: ActionKind;
   readonly choice: Choice;
   readonly title: string;
-  /** Which group of the list it is about. */
+  /** The group of the list. */
   readonly key: string;
 }
 

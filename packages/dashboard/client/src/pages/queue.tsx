@@ -58,7 +58,7 @@ const QueueLimits = ({ queue, rules }: { readonly queue: string; readonly rules:
   );
 };
 
-/** Whether anybody has heard of a queue. */
+/** Whether a queue is known: it has jobs, counts, workers or rules. */
 const isKnown = (queue: string, { backlog, statistics, processes, rules }: Known): boolean =>
   [...(backlog?.types ?? []), ...(statistics?.types ?? []), ...(rules ?? [])].some(
     (row) => row.queue === queue,

@@ -66,7 +66,7 @@ const tickIcons: Readonly<Record<string, IconName>> = {
   dropped: "failed",
 };
 
-/** The latest times, the oldest first: what became of each. */
+/** The results of the latest runs, the oldest first. */
 const Recent = ({ recent }: Pick<RecurringJob, "recent">) => (
   <span class="ticks">
     {recent

@@ -29,8 +29,8 @@ export interface DrawnEdge {
 const mostDrawn = 200;
 
 /**
- * What is drawn of a tree. Where there are more jobs than a person can look at, those of one type and state that came of the
- * same jobs become one; the critical path is never folded.
+ * What is drawn of a tree. In a large tree, jobs of the same type, state and origin become one node; the critical path is never
+ * folded.
  */
 export const foldTree = ({
   nodes,
@@ -43,7 +43,7 @@ export const foldTree = ({
   const isFolded = nodes.length > mostDrawn;
   const drawnAs = new Map<string, string>();
   const groups = new Map<string, TreeNode[]>();
-  // Oldest first, so what a job came of has been drawn before it.
+  // Oldest first, so that the origin of a job is drawn before it.
   for (const node of nodes) {
     const from = (parents.get(node.id) ?? []).map((id) => drawnAs.get(id) ?? id).sort();
     const key =
@@ -171,7 +171,7 @@ const Node = ({
   );
 };
 
-/** The chain that decided when the tree ended, and how long each link of it took. */
+/** The chain that determined when the tree ended, and how long each job of it took. */
 const CriticalPath = ({ tree }: { readonly tree: Tree }) => {
   const byId = new Map(tree.nodes.map((node) => [node.id, node]));
   const path = tree.criticalPath.flatMap((id) => byId.get(id) ?? []);
@@ -202,7 +202,7 @@ const describeSpan = (nodes: readonly TreeNode[]): string => {
 
 export const TreePage = ({ id }: { readonly id: string }) => {
   const { data: tree, error } = usePolled<Tree>(`trees/${toSegment(id)}`);
-  // The layout stays as long as the same jobs are there, whatever becomes of them.
+  // The layout depends on the jobs, not on their states.
   const shape = JSON.stringify(tree);
   const placed = useMemo(() => (tree === undefined ? undefined : place(tree)), [shape]);
   const [root] = tree?.nodes ?? [];

@@ -12,7 +12,7 @@ import { offers } from "../state/session.ts";
 const list = (names: readonly string[]): string =>
   names.length > 3 ? `${names.slice(0, 2).join(", ")} and ${names.length - 2} more` : names.join(", ");
 
-/** One that has closed is where it should be. One that has gone without a word may have crashed. */
+/** A process that has closed is fine. One that stopped reporting may have crashed. */
 const Condition = ({ isAlive, hasClosed }: Process) => {
   if (isAlive) return <span class="tag ok">alive</span>;
   return hasClosed ? <span class="tag">closed</span> : <span class="tag bad">silent</span>;

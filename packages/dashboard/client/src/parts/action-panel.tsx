@@ -11,7 +11,7 @@ import { SidePanel } from "./panel.tsx";
 
 const paces = [0, 5, 50, 500] as const;
 
-/** How fast an action goes: all at once, or so many jobs a second. */
+/** The pace of an action: all at once, or a number of jobs per second. */
 const Pace = ({
   jobs,
   value,
@@ -42,7 +42,7 @@ const delays = [
   ["1 day from now", 86_400_000],
 ] as const;
 
-/** What an input for date and time holds has no zone: it is in the one that the page shows times in. */
+/** The value of an input for date and time has no zone: it is in the zone of the page. */
 const toSchedule = (text: string): Schedule | undefined => {
   const at = new Date(zone.value === "utc" ? `${text}Z` : text);
   return text === "" || Number.isNaN(at.getTime()) ? undefined : { at: at.toISOString() };
@@ -104,7 +104,7 @@ export const PlanPanel = ({
 }: {
   readonly kind: ActionKind;
   readonly choice: Choice;
-  /** What it is about: "3 jobs", "MailRejectedError". */
+  /** Its subject: "3 jobs", "MailRejectedError". */
   readonly title: string;
   onClose(): void;
   onDone(): void;

@@ -33,7 +33,7 @@ export const Card = ({
   );
 };
 
-/** Wide tables scroll by themselves, with the keyboard too. */
+/** Wide tables scroll within the card, with the keyboard too. */
 export const Scroll = ({
   label,
   children,
@@ -76,7 +76,7 @@ export const Empty = ({
   </div>
 );
 
-/** Seen only if an answer takes its time. */
+/** Visible only if an answer takes long. */
 export const Skeleton = ({ rows = 6 }: { readonly rows?: number }) => (
   <div class="skeleton" role="status" aria-label="Loading">
     {Array.from({ length: rows }, (_, index) => (

@@ -28,8 +28,8 @@ const DeploymentKeys = ({ deployments }: { readonly deployments: readonly NewDep
 );
 
 /**
- * What all drawings over time have: scales, marks of deployments, a table instead. The numbers are HTML around the drawing,
- * so that they never stretch.
+ * What all charts have: scales, marks of deployments, a table as an alternative. The numbers are HTML around the drawing, so that
+ * they never stretch.
  */
 export const Plot = ({
   label,

@@ -4,7 +4,7 @@ import { jobsPath, type Query } from "../state/router.ts";
 import { now } from "../state/settings.ts";
 import { Link } from "./link.tsx";
 
-/** How many of the slots of workers are taken; with the way to the jobs in them, where that is given. */
+/** How many slots of workers are used, with a link to their jobs if one is given. */
 export const BusySlots = ({
   running,
   slots,
@@ -24,7 +24,7 @@ export const BusySlots = ({
   );
 };
 
-/** A number, what it is of, and the way to what it was made of. */
+/** A number, its label, and a link to the jobs behind it. */
 export const Figure = ({
   label,
   value,
@@ -61,7 +61,7 @@ export const Figure = ({
 
 const none = <span class="dim">–</span>;
 
-/** How many jobs there are, and the way to them. */
+/** A number of jobs, with a link to them. */
 export const CountCell = ({
   count,
   cap = Infinity,
@@ -101,7 +101,7 @@ export const DurationCell = ({
   </td>
 );
 
-/** What waits longer than this is marked. */
+/** Longer waits are marked. */
 export const lateMs = 60_000;
 
 export const AgeCell = ({ since }: { readonly since: string | null }) => {
@@ -117,7 +117,7 @@ const width = 84;
 
 const height = 20;
 
-/** A small line over time. What it shows is said beside it, or in a table elsewhere. */
+/** A sparkline. Its numbers are in the text next to it, or in a table. */
 export const Spark = ({ values }: { readonly values: readonly number[] }) => {
   const top = Math.max(1, ...values);
   const step = width / Math.max(1, values.length - 1);

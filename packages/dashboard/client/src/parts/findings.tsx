@@ -6,7 +6,7 @@ import { Link } from "./link.tsx";
 
 const everyMs = 60_000;
 
-/** How many findings are not ok, in words; undefined where all are. */
+/** How many results are not ok, in words; undefined if all are. */
 export const countFindings = ({ results }: CheckReport): string | undefined => {
   const count = (wanted: string): number => results.filter(({ status }) => status === wanted).length;
   const [problems, warnings] = [count("problem"), count("warning")];
@@ -17,7 +17,7 @@ export const countFindings = ({ results }: CheckReport): string | undefined => {
   return parts.length === 0 ? undefined : parts.join(" and ");
 };
 
-/** A line that leads to what doctor has found, if anything. */
+/** A link to the results of doctor, if any is not ok. */
 export const FindingsNote = () => {
   const { data } = usePolled<CheckReport>("doctor", everyMs);
   const found = data && countFindings(data);

@@ -74,7 +74,7 @@ const lastOf = (values: readonly (number | null)[]): number | null =>
 
 const show = (value: number | null | undefined): string => (value == null ? "–" : formatDuration(value));
 
-/** How long jobs waited, by queue and time, as colours. Whoever picks a moment sees the page as of then. */
+/** How long jobs waited, by queue and time, as colours. A cell links to the page for the range that ends there. */
 export const HeatMap = ({ data, title }: { readonly data: TimeToStart; readonly title: string }) => {
   const [pointed, setPointed] = useState<number>();
   const [chosen, setChosen] = useState<number>();

@@ -21,7 +21,7 @@ export const StateMark = ({
   </span>
 );
 
-/** With what a person wants to know beside the state: whether it is tried again, or waits for its time. */
+/** The state, and whether the job is retried or waits for its time. */
 export const JobState = ({ job, pill = false }: { readonly job: JobRow; readonly pill?: boolean }) => {
   if (job.status !== "pending") return <StateMark status={job.status} pill={pill} />;
   const isLater = Date.parse(job.scheduledAt) > now.value;
@@ -36,7 +36,7 @@ export const JobState = ({ job, pill = false }: { readonly job: JobRow; readonly
   );
 };
 
-/** A moment in the chosen zone; the exact one on hover. */
+/** A time in the chosen zone; the exact time on hover. */
 export const Time = ({ at, seconds = true }: { readonly at: string; readonly seconds?: boolean }) => (
   <time dateTime={at} title={at}>
     {formatTime(at, now.value, { seconds })}
@@ -46,7 +46,7 @@ export const Time = ({ at, seconds = true }: { readonly at: string; readonly sec
 /** How long ago, or how long until. */
 export const Age = ({ at, words = true }: { readonly at: string; readonly words?: boolean }) => {
   const age = now.value - Date.parse(at);
-  // The clock of the store is known to some milliseconds, so what is less than a second away is neither before nor after.
+  // The store's clock is known to some milliseconds only, so a time less than a second away counts as now.
   const isNow = Math.abs(age) < 1_000;
   const later = isNow ? "now" : age < 0 ? `in ${formatAge(-age)}` : `${formatAge(age)} ago`;
   const text = words || (age < 0 && !isNow) ? later : formatAge(age);

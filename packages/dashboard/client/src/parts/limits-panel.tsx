@@ -167,7 +167,7 @@ export const LimitsPanel = ({
 }) => {
   const [all, setAll] = useState(toTyped(rule));
   const [group, setGroup] = useState(toTyped(rule.perGroup));
-  // Somebody else may change them while they are being typed in. Then the server refuses.
+  // If another user changes them meanwhile, the server refuses.
   const [expectedVersion] = useState(rule.version);
   const limits = toLimits(all, rule);
   const perGroup = toLimits(group, rule.perGroup);

@@ -5,7 +5,7 @@ import { announce } from "../state/settings.ts";
 import { Problem } from "./card.tsx";
 import { Icon } from "./icon.tsx";
 
-/** A panel beside a list, about what is going to be done. Focus goes into it, and back to where it was. */
+/** A panel next to a list, for an action before it is done. Focus moves into it, and back when it closes. */
 export const SidePanel = ({
   title,
   label,
@@ -66,7 +66,7 @@ export interface ConfirmedAction {
   readonly done: string;
 }
 
-/** Says what is going to happen, before it does. */
+/** Describes the change before it is made. */
 export const ConfirmPanel = ({
   deed,
   isReady = true,

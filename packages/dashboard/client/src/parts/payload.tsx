@@ -73,7 +73,7 @@ export const PayloadView = ({ value, label }: { readonly value: unknown; readonl
   </pre>
 );
 
-/** A text that the server may have kept to itself. */
+/** A text that the server may have hidden. */
 export const showText = (value: unknown): string => {
   if (typeof value === "string") return value;
   if (typeof value === "object" && value !== null && isHidden(value)) return `(hidden: ${value.$hidden})`;
@@ -119,7 +119,7 @@ const Frames = ({ frames }: { readonly frames: readonly string[] }) => {
   );
 };
 
-/** An error with its causes; one's own code before that of libraries. */
+/** An error with its causes; frames of the application before those of libraries. */
 export const ErrorView = ({ error }: { readonly error: StoredError }) => {
   const frames = framesOf(error.stack);
   return (

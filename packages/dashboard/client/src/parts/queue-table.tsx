@@ -82,7 +82,7 @@ const EndedCell = ({ queue, timeToStart }: { readonly queue: string } & Omit<Row
   const ended = timeToStart?.queues.find((row) => row.queue === queue)?.ended;
   if (timeToStart === undefined || ended === undefined) return <td />;
   const { from, before, bucketMs } = timeToStart;
-  // A part that is not over would look like a fall.
+  // An incomplete bucket would look like a drop.
   const whole = Math.floor((Date.parse(before) - Date.parse(from)) / bucketMs);
   return (
     <td>

@@ -6,7 +6,7 @@ import { now } from "../state/settings.ts";
 import { Icon } from "./icon.tsx";
 import { Segments } from "./shell.tsx";
 
-/** How much time the numbers of a page are about. */
+/** Chooses the range of time of a page. */
 export const RangePicker = () =>
   offers("history") ? (
     <Segments<RangeKey>
@@ -17,7 +17,7 @@ export const RangePicker = () =>
     />
   ) : null;
 
-/** Says that the numbers are not those of now. What is kept of the distant past is by the hour, so it may be a bit more. */
+/** Shows that the numbers are not current. Old counts are kept by the hour, so the range may be a bit longer. */
 export const MomentBar = ({ statistics }: { readonly statistics: Statistics | undefined }) => {
   const at = rangeEnd.value;
   if (at === undefined) return null;

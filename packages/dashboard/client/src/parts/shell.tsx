@@ -77,7 +77,7 @@ interface Section {
   readonly name: string;
   readonly icon: IconName;
   readonly isOffered?: () => boolean;
-  /** Whether it can show a moment in the past, too. */
+  /** Whether it can show a past range, too. */
   readonly keepsMoment?: boolean;
 }
 
@@ -169,7 +169,7 @@ const Rail = () => {
   );
 };
 
-/** Asks for what every page needs, and says so when there is no answer. */
+/** Reads what every page needs, and shows an error when that fails. */
 const BacklogWatch = () => {
   const { data, error } = useTopic("backlog");
   useEffect(() => {

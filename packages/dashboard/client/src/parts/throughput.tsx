@@ -8,7 +8,7 @@ import { Card, Empty } from "./card.tsx";
 import { Chart, Plot } from "./chart.tsx";
 import { Link } from "./link.tsx";
 
-/** Every part of the time that is over, also those in which nothing happened. */
+/** Every complete time bucket, also the empty ones. */
 const allPoints = ({ from, before, bucketMs, points }: Statistics): StatisticsPoint[] => {
   const known = new Map(points.map((point) => [Date.parse(point.at), point]));
   const all: StatisticsPoint[] = [];
@@ -20,8 +20,8 @@ const allPoints = ({ from, before, bucketMs, points }: Statistics): StatisticsPo
 };
 
 /**
- * How many jobs were not finished at the end of each point: as many as now, less what has come since, plus what has ended. It
- * does not know of jobs that were redriven or deleted meanwhile.
+ * How many jobs were unfinished at the end of each point: the number now, minus those created since, plus those that ended. Jobs
+ * that were redriven or deleted meanwhile are not part of it.
  */
 const reckonBack = (now: number, { points }: Statistics, times: readonly string[]): number[] => {
   const later = [...points].reverse();
@@ -38,13 +38,13 @@ const reckonBack = (now: number, { points }: Statistics, times: readonly string[
     .reverse();
 };
 
-/** What came and what ended, how much was left over, and what that made of the jobs that were not finished. */
+/** Jobs created and ended over time, the difference, and the number of unfinished jobs. */
 export const Throughput = ({
   statistics,
   unfinished,
 }: {
   readonly statistics: Statistics;
-  /** Now; undefined where that is not known. */
+  /** The number now; undefined if unknown. */
   readonly unfinished: number | undefined;
 }) => {
   const { bucketMs, deployments } = statistics;

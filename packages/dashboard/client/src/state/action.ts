@@ -6,7 +6,7 @@ export type Filter = Readonly<Record<string, string | readonly string[]>>;
 /** When jobs are to run. */
 export type Schedule = { readonly at: string } | { readonly afterMs: number };
 
-/** Which jobs a plan is about. */
+/** The jobs of a plan. */
 export type Choice = { readonly ids: readonly string[] } | { readonly filter: Filter };
 
 interface KindWords {
@@ -67,8 +67,8 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
 export const kindNames = Object.keys(kinds) as ActionKind[];
 
 /**
- * A plan for a filter is about all states that its action can change, whatever states the list shows. So it is offered only
- * where the list shows all of those: nobody is to change what they did not see.
+ * A plan for a filter covers all states that its action can change, not only those of the list. So it is offered only where the list
+ * shows all of them: a user must not change jobs that were not shown.
  */
 export const fitsFilter = (kind: ActionKind, shown: readonly string[]): boolean =>
   shown.length === 0 || kinds[kind].of.every((status) => shown.includes(status));
@@ -93,7 +93,7 @@ const stateWords = {
   failed: "failed",
 } as const;
 
-/** How an action stands, and what can be done about it. */
+/** The state of an action, in words, and what the user can do. */
 export const standOf = ({ state }: ActionProgress) => ({
   state,
   words: stateWords[state],
@@ -129,7 +129,7 @@ const single = [
   "finishedBefore",
 ] as const;
 
-/** The filter that an address stands for, as the server takes it. A range counts from when it is read. */
+/** The filter of an address, as the server takes it. A range is relative to now. */
 export const filterOf = (query: URLSearchParams): Filter => {
   const filter: Record<string, string | readonly string[]> = {};
   for (const name of listed) {

@@ -12,7 +12,7 @@ export const pathOf = (pathname: string): string | undefined => {
   return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : undefined;
 };
 
-/** What the server refused, in its words. */
+/** An error response of the server. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -61,7 +61,7 @@ export const act = <T>(path: string, body: object = {}): Promise<T> =>
   });
 
 export interface Polled<T> {
-  /** The latest answer for this path; stays while a later question fails. */
+  /** The latest answer for this path; stays while later requests fail. */
   readonly data: T | undefined;
   readonly error: ApiError | undefined;
   reload(): void;
@@ -77,13 +77,12 @@ const usualMs = 5_000;
 
 const soonMs = 2_000;
 
-/** The server or its store is away, or busy: that may be over soon. */
+/** The server or its store is unavailable or busy: worth a retry. */
 const isPassing = ({ status }: ApiError): boolean => status === 0 || status === 429 || status >= 500;
 
 /**
- * Asks at once, and again and again while the page is seen and live; with null for `everyMs`, until there is an answer. One
- * question at a time; without a path there is none. `evenPaused` is for what somebody on this page has set in motion: they want
- * to see how it ends.
+ * Reads at once, and repeatedly while the page is visible and live; with null for `everyMs`, until there is an answer. One request at
+ * a time; without a path none. `evenPaused` is for an action that was started on this page: its progress is shown on a paused page.
  */
 export const usePolled = <T>(
   path: string | null,

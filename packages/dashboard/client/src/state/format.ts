@@ -79,7 +79,7 @@ export const formatTime = (iso: string, now: number, { seconds = true } = {}): s
 export const zoneName = (): string =>
   zone.value === "utc" ? "UTC" : (new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "local time");
 
-/** The first and last characters: those of one moment begin alike. */
+/** The first and last characters: ids created at the same time begin alike. */
 export const shortId = (id: string): string => (id.length <= 14 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`);
 
 const reasons: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@ import type { Backlog, Processes, Summary } from "../../../src/answers/numbers.t
 import { addressOf, ApiError, type Polled, read } from "./api.ts";
 import { followClock, isLive } from "./settings.ts";
 
-/** What the server tells of as it changes. */
+/** The topics of the server's stream, with the types of their states. */
 export interface Topics {
   readonly backlog: Backlog;
   readonly summary: Summary;
@@ -14,14 +14,14 @@ export interface Topics {
 type Topic = keyof Topics;
 
 interface Heard {
-  /** The latest state; stays while later ones are not heard of. */
+  /** The latest state; stays while later ones do not arrive. */
   readonly data: unknown;
   readonly error: ApiError | undefined;
 }
 
 const nothing: Heard = { data: undefined, error: undefined };
 
-/** What is known of each topic, and how many parts of the page want it. */
+/** The latest state of each topic, and how many parts of the page use it. */
 const topics = new Map<Topic, { readonly heard: Signal<Heard>; wanted: number }>();
 
 const entryOf = (topic: Topic) => {
@@ -46,7 +46,7 @@ const mishear = (topic: Topic, error: ApiError): void => {
   heard.value = { data: heard.peek().data, error };
 };
 
-/** Asks for a topic as for any other answer. Says whether the server is there, whatever it answers. */
+/** Reads a topic by a request. Returns whether the server answered, even with an error. */
 const ask = async (topic: Topic, signal?: AbortSignal): Promise<boolean> => {
   try {
     hear(topic, await read(topic, signal));
@@ -58,7 +58,7 @@ const ask = async (topic: Topic, signal?: AbortSignal): Promise<boolean> => {
   }
 };
 
-/** A stream that says nothing for so long is none. The backlog has a time in it, so it changes every two seconds. */
+/** A stream without events for this time is broken. The backlog contains the time, so it changes every two seconds. */
 const silentMs = { atFirst: 5_000, later: 20_000 };
 
 const againMs = 1_000;
@@ -85,7 +85,7 @@ const disconnect = (): void => {
   connectedTo = "";
 };
 
-/** What a connection does later, it does not do once it has been replaced. */
+/** Timers and events of a replaced connection do nothing. */
 const later = ({ signal }: AbortController, ms: number, action: () => void): (() => void) => {
   const stop = (): void => {
     clearTimeout(timer);
@@ -143,16 +143,16 @@ const connect = (): void => {
 
 let arranging: ReturnType<typeof setTimeout> | undefined;
 
-/** Pages come and go in one turn, so what they want is looked at after it. */
+/** One page replaces another within one turn, so the topics in use are compared after it. */
 const arrange = (): void => {
   clearTimeout(arranging);
   arranging = setTimeout(() => {
-    // By the time somebody comes back to it, it would be old.
+    // It would be outdated for the next page that uses it.
     for (const { wanted, heard } of topics.values()) if (wanted === 0) heard.value = nothing;
     const asked = wantedTopics();
     if (asked.length === 0 || document.visibilityState !== "visible" || !isLive.peek()) {
       disconnect();
-      // A page that is opened while everything is paused shows how things are then.
+      // A page that is opened while paused shows the state at that time.
       for (const topic of asked) if (entryOf(topic).heard.peek() === nothing) void ask(topic);
     } else if (connectedTo !== asked.join()) connect();
   });
@@ -175,7 +175,7 @@ const want = (topic: Topic): (() => void) => {
   };
 };
 
-/** The latest state of a topic. All of a tab's topics come in one stream; without one, the page asks every five seconds. */
+/** The latest state of a topic. All topics of a tab share one stream; without a stream, the page polls every five seconds. */
 export const useTopic = <TTopic extends Topic>(
   topic: TTopic,
   { when = true } = {},

@@ -11,7 +11,7 @@ import { useTopic } from "./live.ts";
 import { rangeEnd, useStatistics } from "./range.ts";
 import { backlog, offers } from "./session.ts";
 
-/** All that is known of a queue. What is missing is not known. */
+/** What the page shows of a queue. Missing values are unknown. */
 export interface QueueRow {
   readonly queue: string;
   /** All types together. */
@@ -72,7 +72,7 @@ const nothingCounted = {
 };
 
 export interface Known {
-  /** Undefined for a moment in the past, of which it is not kept. */
+  /** Undefined for a past range: the backlog is not stored. */
   readonly backlog: Backlog | undefined;
   readonly statistics: Statistics | undefined;
   readonly processes: readonly Process[] | undefined;
@@ -106,7 +106,7 @@ export const workersOf = (processes: readonly Process[], queue: string) =>
         .map((worker) => ({ ...worker, process })),
     );
 
-/** Every queue that has something, or had something in the time that is looked at. */
+/** Every queue with jobs now or in the shown range. */
 export const describeQueues = (known: Known): QueueRow[] => {
   const names = new Set([
     ...(known.backlog?.types.map(({ queue }) => queue) ?? []),
@@ -115,7 +115,7 @@ export const describeQueues = (known: Known): QueueRow[] => {
   return [...names].sort((a, b) => a.localeCompare(b)).map((queue) => describeQueue(queue, known));
 };
 
-/** How long what is runnable lasts, if as many jobs come and end as in the time that is looked at. */
+/** When the runnable jobs will be done, at the rates of the shown range. */
 export const emptyIn = ({
   backlog,
   perSecond,
@@ -127,7 +127,7 @@ export const emptyIn = ({
   return net <= 0 ? "grows" : (1_000 * backlog.runnable) / net;
 };
 
-/** All that is known of queues, of now or of the moment that is looked at. What waits and runs is known of now only. */
+/** The rows of all queues for the shown range. Waiting and running jobs are known for now only. */
 export const useKnown = (queue?: string) => {
   const isNow = rangeEnd.value === undefined;
   const { data: statistics, error } = useStatistics(queue);

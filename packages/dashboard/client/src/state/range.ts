@@ -5,7 +5,7 @@ import { changeQuery, navigate, place, type Query, thisPathWith, withQuery } fro
 import { offers } from "./session.ts";
 import { now } from "./settings.ts";
 
-/** How much time a page with numbers is about. */
+/** The ranges of time that a page with numbers can show. */
 export const ranges = [
   ["15m", "15 m", 15, "the last 15 minutes"],
   ["1h", "1 h", 60, "the last hour"],
@@ -40,7 +40,7 @@ export const pathAt = (time: number | undefined): string =>
 
 export const lookAt = (time: number | undefined): void => navigate(pathAt(time));
 
-/** A path of another page about the same stretch of time. */
+/** A path of another page for the same range. */
 export const withMoment = (path: string, query: Query = {}): string =>
   withQuery(path, {
     ...query,
@@ -50,7 +50,7 @@ export const withMoment = (path: string, query: Query = {}): string =>
 
 export const queuePath = (queue: string): string => withMoment("/queues", { name: queue });
 
-/** What is past does not change, so it is asked for once. */
+/** A past range does not change, so it is read once. */
 const useStretch = <T>(route: string, queue: string | undefined): Polled<T> => {
   const path = withQuery(route, { minutes: String(range.value[2]), before: rangeEnd.value, queue });
   return usePolled<T>(offers("history") ? path : null, rangeEnd.value === undefined ? 10_000 : null);

@@ -12,7 +12,7 @@ const readPlace = (): Place => ({
   query: new URLSearchParams(location.search),
 });
 
-/** Where the page is. All state of a view is here, so that reload, back and a copied address keep it. */
+/** The address of the page. It contains all state of a view, so that reload, back and a copied address keep it. */
 export const place = signal<Place>(readPlace());
 
 addEventListener("popstate", () => (place.value = readPlace()));

@@ -3,13 +3,13 @@ import type { Right } from "../../../src/answers/jobs.ts";
 import type { Backlog, Session } from "../../../src/answers/numbers.ts";
 import type { ApiError } from "./api.ts";
 
-/** Who looks, and what the store offers. Set before the first page is shown. */
+/** The viewer, and what the store offers. Set before the first page is shown. */
 export const session = signal<Session | undefined>(undefined);
 
-/** What is not finished or has failed, for the whole page: the shell asks for it. */
+/** Unfinished and failed jobs. The shell reads them for all pages. */
 export const backlog = signal<Backlog | undefined>(undefined);
 
-/** Why that cannot be had at the moment. It is said once, on top of the page. */
+/** Why the backlog cannot be read. It is shown once, on top of the page. */
 export const trouble = signal<ApiError | undefined>(undefined);
 
 export const may = (right: Right): boolean => session.value?.can.includes(right) === true;

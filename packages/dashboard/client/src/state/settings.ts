@@ -1,9 +1,9 @@
 import { effect, signal } from "@preact/signals";
 
-/** How far the store's clock is ahead of the browser's, by the last answer that said so. */
+/** How far the store's clock is ahead of the browser's, by the last answer with a time. */
 let aheadMs = 0;
 
-/** The store's time, a second at a time. Whatever shows an age reads it. */
+/** The store's time, updated every second. Ages use it. */
 export const now = signal(Date.now());
 
 const tick = (): void => {
@@ -14,7 +14,7 @@ setInterval(tick, 1_000);
 
 document.addEventListener("visibilitychange", tick);
 
-/** Ages and countdowns go by the store's clock, whatever the browser's says. */
+/** Ages and countdowns use the store's clock, not the browser's. */
 export const followClock = (answer: unknown): void => {
   const said = (answer as { now?: unknown } | null)?.now;
   if (typeof said !== "string") return;
@@ -52,14 +52,14 @@ export const zone = stored("zone", ["local", "utc"], "local");
 
 export const keys = stored("keys", ["on", "off"], "on");
 
-/** While false, nothing is asked for by itself. */
+/** While false, nothing is read automatically. */
 export const isLive = signal(true);
 
-/** Read out by screen readers: what came of an action. */
+/** Read out by screen readers: the result of an action. */
 export const announcement = signal("");
 
 export const announce = (text: string): void => {
-  // The same words twice would not be read again.
+  // The same text twice would not be read out again.
   announcement.value = announcement.value === text ? `${text}\u00a0` : text;
 };
 

@@ -107,7 +107,7 @@ const tabs = [
   ["progress", "Progress"],
 ] as const;
 
-/** What it carries: input, output, progress. */
+/** Its payloads: input, output, progress. */
 export const Payloads = ({ job }: { readonly job: JobDetail["job"] }) => {
   const wanted = place.value.query.get("payload");
   const tab = tabs.find(([name]) => name === wanted)?.[0] ?? "input";

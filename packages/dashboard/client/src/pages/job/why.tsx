@@ -64,7 +64,7 @@ const questions: Readonly<Record<JobRow["status"], string>> = {
   failed: "Why did it fail?",
 };
 
-/** Moments in a sentence of the server, as a person reads them. */
+/** Formats the times in a sentence of the server. */
 const withTimes = (text: string): string =>
   text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => formatTime(iso, now.value));
 
@@ -73,7 +73,7 @@ const until = (iso: string): string => {
   return left > 0 ? `in ${formatAge(left)}` : "now";
 };
 
-/** The answer in a sentence: by what is known of the job, so that it says how long ago and how long still. */
+/** The explanation in a sentence, with ages and countdowns from the job. */
 const answer = ({ job, explanation, blockers }: JobDetail): string => {
   const { state, summary }: Explanation = explanation;
   switch (state) {
@@ -88,7 +88,7 @@ const answer = ({ job, explanation, blockers }: JobDetail): string => {
     case "failed":
       return `It failed ${formatAge(now.value - Date.parse(job.endedAt ?? job.createdAt))} ago, after ${plural(job.attempt, "attempt")}: ${formatFailure(job.failureReason ?? "unknown")}.`;
     case undefined: {
-      // Whoever may not see payloads gets no explanation: what is left says it all the same.
+      // Viewers without the right to payloads get no explanation; the job itself is enough for a sentence.
       const open = blockers.filter(({ status }) => status !== "completed").length;
       if (job.status === "blocked") return `It waits for ${plural(open, "blocker")}.`;
       return job.failureReason === null

@@ -22,7 +22,7 @@ export const Paging = ({
   readonly order: string | undefined;
   readonly cursor: string | undefined;
   readonly next: string | null;
-  /** How far was looked, where the page is not full and there is more to look at. */
+  /** How far a search went that ended before the page was full. */
   readonly searchedTo: string | null;
 }) => (
   <div class="bar bottom">
@@ -181,7 +181,7 @@ export const Rows = ({
   </Scroll>
 );
 
-/** The rows stay where they are: those that come in are counted, those that change are changed in place. */
+/** Rows stay in place: changed jobs are updated, new jobs are only counted. */
 export const useStillRows = (page: Page | undefined, path: string) => {
   const [shown, setShown] = useState<{ path: string; page: Page }>();
   useEffect(() => {

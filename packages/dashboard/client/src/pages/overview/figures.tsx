@@ -6,7 +6,7 @@ import { queuePath } from "../../state/range.ts";
 import { jobsPath } from "../../state/router.ts";
 import { now } from "../../state/settings.ts";
 
-/** What came and went in a stretch of time. */
+/** Jobs created and ended in the shown range. */
 const CountedFigures = ({ statistics }: { readonly statistics: Statistics }) => {
   const { points, from, before } = statistics;
   const seconds = secondsOf(statistics);
@@ -35,7 +35,7 @@ const shareLost = ({ points }: Statistics): string => {
   return `${formatShare(lost, lost + sum(points, ({ completed }) => completed))} of what ended`;
 };
 
-/** How things are now. */
+/** The figures of now. */
 export const PresentFigures = ({
   known: { types, cap },
   statistics,
@@ -91,7 +91,7 @@ export const PresentFigures = ({
 const slowest = (statistics: Statistics) =>
   [...statistics.queues].sort((a, b) => (b.startP95 ?? -1) - (a.startP95 ?? -1))[0];
 
-/** How things were. What waited and ran is not kept, so these are all of what was counted. */
+/** The figures of a past range: only counts, because the backlog is not stored. */
 export const PastFigures = ({ statistics }: { readonly statistics: Statistics }) => {
   const { points, from, before } = statistics;
   const failed = sum(points, (point) => point.failed);

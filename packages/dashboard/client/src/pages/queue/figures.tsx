@@ -44,7 +44,7 @@ const emptyWords = (row: QueueRow): string => {
   return `empty in ${row.isCapped ? "over " : ""}${formatDuration(time)}`;
 };
 
-/** The numbers of one queue. Of a moment in the past there are those that were counted. */
+/** The numbers of one queue. A past range has counts only. */
 export const QueueFigures = ({
   row,
   statistics,

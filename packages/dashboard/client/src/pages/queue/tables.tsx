@@ -38,7 +38,7 @@ const none: TypeBacklog = {
   oldestRunnableAt: null,
 };
 
-/** What waits and runs of a type, if that is known, and what was counted. */
+/** The backlog of a type, if it is known, and its counts. */
 export const TypeTable = ({ queue, known }: { readonly queue: string; readonly known: Known }) => {
   const rows = describeTypes(queue, known);
   const isNow = known.backlog !== undefined;
