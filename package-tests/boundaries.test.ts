@@ -121,33 +121,41 @@ const adapterCases = ["postgres", "sqlite", "mongodb", "redis", "nats"].flatMap(
   ];
 });
 
-/** For each folder of the PostgreSQL store, the others it may import from. */
-const mayImportInPostgres: Record<string, readonly string[]> = {
+/** For each folder of an SQL store, the others it may import from. SQLite has no `notify`. */
+const mayImportInStore: Record<string, readonly string[]> = {
   database: [],
   rows: ["database"],
   history: ["database"],
-  limits: ["database", "rows"],
+  limits: ["database", "rows", "history"],
   jobs: ["database", "rows", "history", "limits"],
   notify: ["database"],
   providers: ["database", "notify"],
   migrations: ["database"],
 };
 
-const postgresCases = Object.entries(mayImportInPostgres).flatMap(([folder, allowed]): Case[] => {
-  const file = `packages/postgres/src/${folder}/file.ts`;
-  const others = Object.keys(mayImportInPostgres).filter((other) => other !== folder);
-  return [
-    ...others.map((other) => ({ file, imports: `../${other}/other.ts`, allowed: allowed.includes(other) })),
-    ...["recurring", "diagnostics", "options", "state-adapter", "index"].map((name) => ({
-      file,
-      imports: `../${name}.ts`,
-      allowed: false,
-    })),
-    { file, imports: "leasehold/adapter", allowed: true },
-    { file, imports: "leasehold", allowed: false },
-    { file: `packages/postgres/src/${folder}/file.test.ts`, imports: "../state-adapter.ts", allowed: true },
-  ];
-});
+const foldersOfStore = {
+  postgres: Object.keys(mayImportInStore),
+  sqlite: Object.keys(mayImportInStore).filter((name) => name !== "notify"),
+};
+
+const storeFolderCases = Object.entries(foldersOfStore).flatMap(([store, folders]) =>
+  folders.flatMap((folder): Case[] => {
+    const file = `packages/${store}/src/${folder}/file.ts`;
+    const others = folders.filter((other) => other !== folder);
+    const allowed = mayImportInStore[folder]!;
+    return [
+      ...others.map((other) => ({ file, imports: `../${other}/other.ts`, allowed: allowed.includes(other) })),
+      ...["recurring", "diagnostics", "options", "operations", "state-adapter", "index"].map((name) => ({
+        file,
+        imports: `../${name}.ts`,
+        allowed: false,
+      })),
+      { file, imports: "leasehold/adapter", allowed: true },
+      { file, imports: "leasehold", allowed: false },
+      { file: `packages/${store}/src/${folder}/file.test.ts`, imports: "../state-adapter.ts", allowed: true },
+    ];
+  }),
+);
 
 const publicCases = ["otel", "cli", "dashboard"].flatMap((name): Case[] => {
   const file = `packages/${name}/src/commands/file.ts`;
@@ -197,7 +205,7 @@ const cases = [
   ...entryCases,
   ...adapterEntryCases,
   ...adapterCases,
-  ...postgresCases,
+  ...storeFolderCases,
   ...publicCases,
   ...dashboardCases,
   ...testServerCases,
@@ -225,11 +233,11 @@ describe("import boundaries", () => {
     expect(Object.keys(mayImport).sort()).toEqual(coreFolders.sort());
   });
 
-  it("cover every folder of the PostgreSQL store", () => {
-    const folders = foldersIn("packages/postgres/src").filter(
+  it.each(Object.entries(foldersOfStore))("cover every folder of the store %s", (store, known) => {
+    const folders = foldersIn(`packages/${store}/src`).filter(
       (name) => !/^(testing|faults|load)$/.test(name),
     );
-    expect(Object.keys(mayImportInPostgres).sort()).toEqual(folders.sort());
+    expect(known.toSorted()).toEqual(folders.sort());
   });
 
   it("cover every file beside the folders", () => {
