@@ -62,7 +62,7 @@ plant("jobs/create.ts", [
   ["a key is not locked", ["  await lockKeys(work, keyIds(jobs));\n", ""]],
   [
     "the window of a deduplication does not end",
-    ["earlier.createdAt <= work.now - windowMs", "earlier.createdAt <= work.now - windowMs - 1e9"],
+    ["earlier.row.createdAt <= work.now - windowMs", "earlier.row.createdAt <= work.now - windowMs - 1e9"],
   ],
   [
     "an id that exists is not noticed",
@@ -171,4 +171,72 @@ plant("database/errors.ts", [
     "a conflict is no reason to run again",
     ["parts.code === writeConflict || parts.code === noSuchTransaction", "parts.code === 0"],
   ],
+]);
+
+plant("recurring.ts", [
+  [
+    "a paused recurring job is due",
+    ["{ paused: false, fireAt: { $gt: epoch } }", "{ fireAt: { $gt: epoch } }"],
+  ],
+  ["a tick comes early", ["$lte: new Date(now) } };", "$lte: new Date(now + 1) } };"]],
+  [
+    "a tick begins with the latest",
+    ["sort: { fireAt: 1, _id: 1 }, limit", "sort: { fireAt: -1, _id: 1 }, limit"],
+  ],
+  ["times by old zone data stay", ['{ zoneData: { $gt: "", $lt: zoneData } }', '{ zoneData: { $lt: "" } }']],
+  [
+    "an id without a recurring job is not locked",
+    ["await lockKeys({ collections, session }, [lockId(id)]);", ""],
+  ],
+  [
+    "a tick does not try the locks first",
+    ["const unlocked = await findUnlocked(store, others);", "const unlocked = new Set(others);"],
+  ],
+  [
+    "a tick skips what its own transaction has locked",
+    [
+      "const isOwn = ({ id }: StateRecurringJob): boolean => own.has(lockId(id));",
+      "const isOwn = ({ id }: StateRecurringJob): boolean => own.has(id);",
+    ],
+  ],
+  [
+    "putting again changes when it was created",
+    ["$setOnInsert: { createdAt: now },", "$setOnInsert: {},"],
+    ["updatedAt: now },", "updatedAt: now, createdAt: now },"],
+  ],
+]);
+
+plant("jobs/edits.ts", [
+  ["an update changes jobs that run", ["if (checkUpdate(stored.row, change) !== undefined) continue;", ""]],
+  [
+    "a job expires early",
+    ["$lte: new Date(now) }, ...skipLocked", "$lte: new Date(now + 1e9) }, ...skipLocked"],
+    ["?? Infinity) <= work.now", "?? Infinity) <= work.now + 1e9"],
+  ],
+  ["jobs that expired last fail first", ["sort: { expiresAt: 1 }", "sort: { expiresAt: -1 }"]],
+  ["an expired blocker leaves its dependants blocked", ["await failDependants(work, job)", "[]"]],
+]);
+
+plant("jobs/claim.ts", [["a job that has begun expires", ["        expiresAt: null,\n", ""]]]);
+
+plant("jobs/commit.ts", [
+  [
+    "a released job never expires",
+    [
+      'expiresAt: { $cond: [{ $lte: ["$attempt", 1] }, expiryExpression(scheduledAt), null] },',
+      "expiresAt: null,",
+    ],
+  ],
+]);
+
+plant("jobs/create.ts", [
+  [
+    "a repeated start replaces again",
+    ["const replacedJob = earlier.get(job.id);", 'const replacedJob = earlier.get("");'],
+  ],
+  [
+    "the scope pending counts running jobs",
+    ["return isWaiting(row.status);", "return !isTerminal(row.status);"],
+  ],
+  ["a waiting duplicate is not locked", ["await work.touch([duplicate.row.id]);", ";"]],
 ]);

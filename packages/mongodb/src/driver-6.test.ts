@@ -15,8 +15,6 @@ describe("driver 6", () => {
     {
       create: () => createTestStore(connect),
       without: {
-        recurring: "not built yet",
-        edits: "not built yet",
         limits: "not built yet",
         history: "not built yet",
       },

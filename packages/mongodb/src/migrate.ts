@@ -1,5 +1,5 @@
-import type { Document, IndexDescription } from "mongodb";
-import { type Collections, jobIndexes } from "./database/collections.ts";
+import type { Collection, Document, IndexDescription } from "mongodb";
+import { type Collections, jobIndexes, recurringIndexes } from "./database/collections.ts";
 import { StandaloneServerError } from "./database/errors.ts";
 
 /** Only a replica set has transactions. */
@@ -12,6 +12,7 @@ const checkReplicaSet = async ({ jobs }: Collections): Promise<void> => {
 export const migrateToLatest = async (collections: Collections): Promise<void> => {
   await checkReplicaSet(collections);
   await collections.jobs.createIndexes([...jobIndexes]);
+  await collections.recurring.createIndexes([...recurringIndexes]);
   // A collection made within a transaction would make transactions conflict that have nothing to do with each other.
   await collections.keys.updateOne({ _id: "" }, { $setOnInsert: { touched: 0 } }, { upsert: true });
 };
@@ -25,9 +26,9 @@ export interface MongoMigrationStatus {
 
 const namespaceNotFound = 26;
 
-const indexNames = async ({ jobs }: Collections): Promise<ReadonlySet<string>> => {
+const indexNames = async (collection: Pick<Collection, "indexes">): Promise<ReadonlySet<string>> => {
   try {
-    return new Set((await jobs.indexes()).map(({ name }) => String(name)));
+    return new Set((await collection.indexes()).map(({ name }) => String(name)));
   } catch (error) {
     if ((error as { readonly code?: unknown }).code === namespaceNotFound) return new Set();
     throw error;
@@ -37,19 +38,23 @@ const indexNames = async ({ jobs }: Collections): Promise<ReadonlySet<string>> =
 const inShell = (collection: string, { key, ...options }: IndexDescription): string =>
   `db.getCollection(${JSON.stringify(collection)}).createIndex(${JSON.stringify(key)}, ${JSON.stringify(options)});\n`;
 
-export const migrationStatus = async (collections: Collections): Promise<MongoMigrationStatus> => {
-  const found = await indexNames(collections);
-  const { collectionName } = collections.jobs;
-  const steps = jobIndexes.map((index, position) => ({ version: position + 1, name: index.name!, index }));
+export const migrationStatus = async ({ jobs, recurring }: Collections): Promise<MongoMigrationStatus> => {
+  const wanted = [
+    { collection: jobs, indexes: jobIndexes, found: await indexNames(jobs) },
+    { collection: recurring, indexes: recurringIndexes, found: await indexNames(recurring) },
+  ];
+  const steps = wanted
+    .flatMap(({ collection: { collectionName }, indexes, found }) =>
+      indexes.map((index) => ({ collectionName, index, isThere: found.has(index.name!) })),
+    )
+    .map((step, position) => ({ ...step, version: position + 1, name: `index ${step.index.name!}` }));
   return {
-    applied: steps
-      .filter(({ name }) => found.has(name))
-      .map(({ version, name }) => ({ version, name: `index ${name}` })),
+    applied: steps.filter(({ isThere }) => isThere).map(({ version, name }) => ({ version, name })),
     pending: steps
-      .filter(({ name }) => !found.has(name))
-      .map(({ version, name, index }) => ({
+      .filter(({ isThere }) => !isThere)
+      .map(({ version, name, collectionName, index }) => ({
         version,
-        name: `index ${name}`,
+        name,
         sql: inShell(collectionName, index),
       })),
   };

@@ -9,8 +9,6 @@ modelConformance(
   {
     create: () => createTestStore(),
     without: {
-      recurring: "not built yet",
-      edits: "not built yet",
       limits: "not built yet",
       history: "not built yet",
     },

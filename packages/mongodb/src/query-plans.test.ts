@@ -86,6 +86,27 @@ test("every call finds its jobs by an index, in few commands however many jobs t
     await adapter.deleteSequences({ rootSequenceIds: ["job-600"] });
     const rules = [{ sequenceTypeNames: null, completedBefore: Date.now() + 1000, failedBefore: null }];
     await adapter.pruneSequences({ rules, limit: 5, after: null });
+    await adapter.edits.updateWaitingJobs({ jobIds: ["job-700"], change: { priority: 1 } });
+    await adapter.edits.expireWaitingJobs({ limit: 10, error: "late" });
+    const deduplication = { key: "key-0", scope: "pending", windowMs: null, onDuplicate: "replace" } as const;
+    await adapter.createJobs({ jobs: [{ ...newJob(3000), id: "job-3000", deduplication }] });
+    const recurring = { definition: "", owner: null, paused: false, version: 1, lastSequenceId: null };
+    const progress = { nextNominalAt: 1, fireAt: 1, record: "", zoneData: "" };
+    await adapter.runInTransaction(async (ctx) => {
+      await adapter.recurring.lockRecurring({ ctx, id: "nightly" });
+      await adapter.recurring.putRecurring({ ctx, job: { id: "nightly", ...recurring, ...progress } });
+    });
+    await adapter.recurring.nextRecurringIn({});
+    await adapter.recurring.listRecurring({ limit: 10, after: "a" });
+    await adapter.runInTransaction(async (ctx) => {
+      const { jobs } = await adapter.recurring.lockDueRecurring({ ctx, limit: 10, zoneData: null });
+      expect(jobs.map(({ id }) => id)).toEqual(["nightly"]);
+      await adapter.recurring.advanceRecurring({
+        ctx,
+        jobs: [{ id: "nightly", ...progress, lastSequenceId: null }],
+      });
+    });
+    await adapter.recurring.deleteRecurring({ ids: ["nightly"] });
     expect(scans).toEqual([]);
     await adapter.close();
   } finally {

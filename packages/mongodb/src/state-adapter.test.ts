@@ -7,8 +7,6 @@ stateAdapterConformance(
   {
     create: () => createTestStore(),
     without: {
-      recurring: "not built yet",
-      edits: "not built yet",
       limits: "not built yet",
       history: "not built yet",
     },

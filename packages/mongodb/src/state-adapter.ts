@@ -2,6 +2,8 @@ import {
   AdapterClosedError,
   type BaseStateAdapterContext,
   type Diagnostics,
+  type Edits,
+  type Recurring,
   type StateAdapter,
   type StateCall,
   StateNotInTransactionError,
@@ -19,6 +21,7 @@ import { commitOutcomes } from "./jobs/commit.ts";
 import { createJobs } from "./jobs/create.ts";
 import { deleteSequences, pruneSequences } from "./jobs/delete.ts";
 import { addJobBlockers } from "./jobs/dependants.ts";
+import { expireWaitingJobs, updateWaitingJobs } from "./jobs/edits.ts";
 import { lockHeldJobs, reapExpiredLeases, renewLeases } from "./jobs/leases.ts";
 import { countJobs, listBlockedJobs, listJobs } from "./jobs/list.ts";
 import { getBlockers, getJobs, getSequences, lockSequence } from "./jobs/reads.ts";
@@ -26,12 +29,24 @@ import { redriveJobs } from "./jobs/redrive.ts";
 import { countAhead, nextRunnableIn } from "./jobs/runnable.ts";
 import { migrateToLatest, migrationStatus, type MongoMigrationStatus } from "./migrate.ts";
 import { type MongoStateAdapterOptions, readOptions } from "./options.ts";
+import {
+  advanceRecurring,
+  deleteRecurring,
+  getRecurring,
+  listRecurring,
+  lockDueRecurring,
+  lockRecurring,
+  nextRecurringIn,
+  putRecurring,
+} from "./recurring.ts";
 
 export interface MongoStateAdapter<
   TTxContext extends BaseStateAdapterContext = BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext = BaseStateAdapterContext,
   TJobId extends string = string,
 > extends StateAdapter<TTxContext, TContext, TJobId> {
+  readonly recurring: Recurring<TTxContext>;
+  readonly edits: Edits<TTxContext>;
   readonly statistics: Statistics<TTxContext>;
   readonly diagnostics: Diagnostics;
   /** Makes the indexes that are missing. Safe to call again, and from several processes at once. */
@@ -174,6 +189,22 @@ export const createMongoStateAdapter = async <
     statistics: {
       measureBacklog: call("measureBacklog", measureBacklog),
       listRecentlyFinished: call("listRecentlyFinished", listRecentlyFinished),
+    },
+
+    recurring: {
+      getRecurring: call("getRecurring", getRecurring),
+      listRecurring: call("listRecurring", listRecurring),
+      nextRecurringIn: call("nextRecurringIn", nextRecurringIn),
+      lockRecurring: onlyInTransaction("lockRecurring", lockRecurring),
+      lockDueRecurring: onlyInTransaction("lockDueRecurring", lockDueRecurring),
+      putRecurring: onlyInTransaction("putRecurring", putRecurring),
+      advanceRecurring: onlyInTransaction("advanceRecurring", advanceRecurring),
+      deleteRecurring: call("deleteRecurring", deleteRecurring),
+    },
+
+    edits: {
+      updateWaitingJobs: call("updateWaitingJobs", updateWaitingJobs),
+      expireWaitingJobs: call("expireWaitingJobs", expireWaitingJobs),
     },
 
     diagnostics: {

@@ -185,7 +185,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect((await store.folder.run("inspect", id)).stdout).not.toContain("Attempts");
     });
 
-    itIf(hasLimits)("changes jobs that wait", async () => {
+    it("changes jobs that wait", async () => {
       const { leasehold, folder, json } = store;
       const schedule = { afterMs: 3_600_000 };
       const sequences = ["a", "a", "b"].map((typeName) => ({ typeName, input: 1, schedule }));
@@ -358,51 +358,47 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(zero.code).toBe(2);
     });
 
-    itIf(hasLimits)(
-      "looks after recurring jobs",
-      async () => {
-        const { leasehold, json, folder } = store;
-        expect(await folder.run("recurring", "list")).toMatchObject({
-          code: 0,
-          stderr: expect.stringContaining("No recurring jobs"),
-        });
-        const cron = "30 2 * * *";
-        const job = { typeName: "report", input: { country: "DE" } };
-        await leasehold.recurring.put({ id: "nightly", cron, timeZone: "Europe/Berlin", job });
-        expect((await json("recurring", "list")).value).toMatchObject({
-          recurringJobs: [{ id: "nightly", cron, paused: false }],
-          cursor: null,
-        });
-        expect((await folder.run("recurring", "list")).stdout).toContain("30 2 * * * Europe/Berlin");
+    it("looks after recurring jobs", async () => {
+      const { leasehold, json, folder } = store;
+      expect(await folder.run("recurring", "list")).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining("No recurring jobs"),
+      });
+      const cron = "30 2 * * *";
+      const job = { typeName: "report", input: { country: "DE" } };
+      await leasehold.recurring.put({ id: "nightly", cron, timeZone: "Europe/Berlin", job });
+      expect((await json("recurring", "list")).value).toMatchObject({
+        recurringJobs: [{ id: "nightly", cron, paused: false }],
+        cursor: null,
+      });
+      expect((await folder.run("recurring", "list")).stdout).toContain("30 2 * * * Europe/Berlin");
 
-        const triggered = await json("recurring", "trigger", "nightly");
-        expect(triggered).toMatchObject({ code: 0, value: { result: "started" } });
-        const { sequenceId } = triggered.value as { sequenceId: string };
-        const again = await folder.run("recurring", "trigger", "nightly");
-        expect(again).toMatchObject({ code: 5, stdout: expect.stringContaining(sequenceId) });
-        const shown = await folder.run("recurring", "show", "nightly");
-        expect(shown.stdout).toContain("1 started, 0 caught up, 1 skipped, 0 dropped");
-        expect(shown.stdout).toContain(sequenceId);
+      const triggered = await json("recurring", "trigger", "nightly");
+      expect(triggered).toMatchObject({ code: 0, value: { result: "started" } });
+      const { sequenceId } = triggered.value as { sequenceId: string };
+      const again = await folder.run("recurring", "trigger", "nightly");
+      expect(again).toMatchObject({ code: 5, stdout: expect.stringContaining(sequenceId) });
+      const shown = await folder.run("recurring", "show", "nightly");
+      expect(shown.stdout).toContain("1 started, 0 caught up, 1 skipped, 0 dropped");
+      expect(shown.stdout).toContain(sequenceId);
 
-        expect((await json("recurring", "pause", "nightly")).value).toMatchObject({ paused: true });
-        expect((await folder.run("recurring", "list")).stdout).toContain("paused");
-        expect((await json("recurring", "resume", "nightly")).value).toMatchObject({ paused: false });
+      expect((await json("recurring", "pause", "nightly")).value).toMatchObject({ paused: true });
+      expect((await folder.run("recurring", "list")).stdout).toContain("paused");
+      expect((await json("recurring", "resume", "nightly")).value).toMatchObject({ paused: false });
 
-        const preview = await folder.run("recurring", "preview", "nightly", "-n", "2");
-        expect(preview.stdout).toMatch(/^\d{4}-\d\d-\d\dT02:30:00\+0[12]:00\n.*T02:30:00\+0[12]:00\n$/);
-        const impossible = await folder.run("recurring", "preview", "--cron", "30 2 31 2 *");
-        expect(impossible).toMatchObject({ code: 2, stderr: expect.stringContaining("never comes") });
-        expect((await folder.run("recurring", "preview")).code).toBe(2);
+      const preview = await folder.run("recurring", "preview", "nightly", "-n", "2");
+      expect(preview.stdout).toMatch(/^\d{4}-\d\d-\d\dT02:30:00\+0[12]:00\n.*T02:30:00\+0[12]:00\n$/);
+      const impossible = await folder.run("recurring", "preview", "--cron", "30 2 31 2 *");
+      expect(impossible).toMatchObject({ code: 2, stderr: expect.stringContaining("never comes") });
+      expect((await folder.run("recurring", "preview")).code).toBe(2);
 
-        expect((await folder.run("recurring", "delete", "nightly")).code).toBe(6);
-        expect((await json("recurring", "delete", "nightly", "--yes")).value).toEqual({ deleted: true });
-        for (const command of ["show", "pause", "delete"])
-          expect((await folder.run("recurring", command, "nightly")).code).toBe(3);
-      },
-      60_000,
-    );
+      expect((await folder.run("recurring", "delete", "nightly")).code).toBe(6);
+      expect((await json("recurring", "delete", "nightly", "--yes")).value).toEqual({ deleted: true });
+      for (const command of ["show", "pause", "delete"])
+        expect((await folder.run("recurring", command, "nightly")).code).toBe(3);
+    }, 60_000);
 
-    itIf(hasLimits)("notices recurring jobs that nobody looks after", async () => {
+    it("notices recurring jobs that nobody looks after", async () => {
       const { leasehold, json, stateAdapter } = store;
       const recurring = requirePart(stateAdapter, "recurring", "This test");
       await leasehold.recurring.put({

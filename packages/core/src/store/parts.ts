@@ -76,8 +76,8 @@ export const partNames: readonly PartName[] = Object.keys(optional) as PartName[
 
 /** The adapters of this repository that offer each part, for the error about a missing part. */
 const offeredBy: Readonly<Record<PartName, readonly string[]>> = {
-  recurring: ["PostgreSQL", "SQLite", "in-process"],
-  edits: ["PostgreSQL", "SQLite", "in-process"],
+  recurring: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
+  edits: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],
   limits: ["PostgreSQL", "SQLite", "in-process"],
   history: ["PostgreSQL", "SQLite", "in-process"],
   statistics: ["PostgreSQL", "SQLite", "MongoDB", "in-process"],

@@ -26,8 +26,27 @@ export interface PruneTurn {
   readonly until: Date;
 }
 
+/** How a recurring job is stored: the fields of `StateRecurringJob`, times as dates. */
+export interface RecurringDocument {
+  readonly _id: string;
+  readonly definition: string;
+  readonly owner: string | null;
+  readonly paused: boolean;
+  readonly version: number;
+  readonly nextNominalAt: Date | null;
+  readonly fireAt: Date | null;
+  readonly lastSequenceId: string | null;
+  readonly record: string;
+  readonly zoneData: string;
+  readonly createdAt: Date;
+  readonly updatedAt: Date;
+  /** Raised to lock the recurring job. */
+  readonly touched: number;
+}
+
 export interface Collections {
   readonly jobs: Collection<JobDocument>;
+  readonly recurring: Collection<RecurringDocument>;
   readonly keys: Collection<KeyDocument>;
 }
 
@@ -40,6 +59,7 @@ export const openCollections = (database: Db, prefix: string): Collections => {
   } as const;
   return {
     jobs: database.collection<JobDocument>(`${prefix}jobs`, options),
+    recurring: database.collection<RecurringDocument>(`${prefix}recurring_jobs`, options),
     keys: database.collection<KeyDocument>(`${prefix}keys`, options),
   };
 };
@@ -73,4 +93,14 @@ export const jobIndexes: readonly IndexDescription[] = [
   },
   { name: "roots", key: { _id: 1, isRoot: 1 }, partialFilterExpression: { isRoot: true } },
   { name: "blocked", key: { queue: 1, typeName: 1 }, partialFilterExpression: { status: "blocked" } },
+  {
+    name: "expiring",
+    key: { expiresAt: 1 },
+    partialFilterExpression: { expiresAt: { $gt: new Date(0) } },
+  },
+  { name: "replaced", key: { replacedBy: 1 }, partialFilterExpression: { replacedBy: { $gt: "" } } },
+];
+
+export const recurringIndexes: readonly IndexDescription[] = [
+  { name: "due", key: { fireAt: 1, _id: 1 }, partialFilterExpression: { paused: false } },
 ];

@@ -48,6 +48,8 @@ export interface Sessions {
   assertSound(session: ClientSession): void;
   /** The transaction of the session has written to these jobs. */
   noteLocked(session: ClientSession, ids: Iterable<string>): void;
+  /** What the open transaction of this session has written to. */
+  lockedBy(session: ClientSession): ReadonlySet<string>;
   /** The jobs that open transactions of this process have written to. Writing to them would mean waiting for ourselves. */
   lockedIds(): ReadonlySet<string>;
 }
@@ -91,6 +93,7 @@ export const createSessions = (): Sessions => {
       for (const id of ids) locked.ids.add(id);
       open.set(transaction, locked);
     },
+    lockedBy: (session) => open.get(transactionOf(session))?.ids ?? new Set(),
     lockedIds: () => {
       dropEnded();
       return new Set([...open.values()].flatMap(({ ids }) => [...ids]));

@@ -1,4 +1,4 @@
-import type { StateJob } from "leasehold/adapter";
+import { expiresAt, type StateJob } from "leasehold/adapter";
 import { DocumentTooLargeError } from "./errors.ts";
 
 /** All fields of a job but its id, and how each is stored. A field that a document lacks is read as null. */
@@ -75,6 +75,8 @@ export interface JobDocument extends StoredFields {
   readonly _id: string;
   /** When the job can be claimed: pending, its schedule; running, the end of its lease; else null. */
   readonly dueAt: Date | null;
+  /** When the job fails unless its first attempt has begun (`expireAfterMs`); null for never. */
+  readonly expiresAt: Date | null;
   /** Pending or running: the jobs that a claim may look at. */
   readonly live: boolean;
   /** The order of creation, within one moment. */
@@ -101,7 +103,11 @@ export interface StoredJob {
   readonly hasWaiters: boolean;
 }
 
-const toDate = (time: number | null): Date | null => (time === null ? null : new Date(time));
+// The largest date JavaScript can hold.
+const latest = 8_640_000_000_000_000;
+
+const toDate = (time: number | null): Date | null =>
+  time === null ? null : new Date(Math.min(time, latest));
 
 export const toDocument = ({ row, position, blockerIds, hasWaiters }: StoredJob): JobDocument => {
   const stored = Object.fromEntries(
@@ -112,6 +118,7 @@ export const toDocument = ({ row, position, blockerIds, hasWaiters }: StoredJob)
     _id: row.id,
     ...(stored as unknown as StoredFields),
     dueAt: toDate(due),
+    expiresAt: toDate(expiresAt(row)),
     live: row.status === "pending" || row.status === "running",
     position,
     isRoot: row.id === row.rootSequenceId,

@@ -92,6 +92,7 @@ const lease = ({ leaseToken, workerId, leaseMs }: ClaimCall, now: unknown): Docu
         leasedBy: { $literal: workerId },
         leasedUntil: until,
         dueAt: until,
+        expiresAt: null,
         expiredLeases: { $cond: [wasRunning, { $add: ["$expiredLeases", 1] }, "$expiredLeases"] },
         lastFailedAt: { $cond: [wasRunning, "$leasedUntil", "$lastFailedAt"] },
         scheduledAt: { $cond: [wasRunning, "$leasedUntil", "$scheduledAt"] },

@@ -17,7 +17,7 @@ import type { Store, StoreCall } from "../database/database.ts";
 import type { Work } from "../database/transactions.ts";
 import { failDependants, unblockDependants } from "./dependants.ts";
 import { writeFenced } from "./fenced-writes.ts";
-import { nowExpression, scheduledExpression } from "./runnable.ts";
+import { expiryExpression, nowExpression, scheduledExpression } from "./runnable.ts";
 
 // The rules of the transitions once more, for the server: what an outcome makes of a running job that it knows nothing else of.
 
@@ -46,14 +46,16 @@ const changesBy = (outcome: JobOutcome, now: unknown): Document => {
         lastError: { $literal: outcome.error },
         lastFailedAt: now,
       };
-    case "release":
+    case "release": {
+      const scheduledAt =
+        outcome.schedule === null ? "$scheduledAt" : scheduledExpression(outcome.schedule, now);
       return {
-        ...pendingAgain(
-          outcome.schedule === null ? "$scheduledAt" : scheduledExpression(outcome.schedule, now),
-        ),
+        ...pendingAgain(scheduledAt),
+        expiresAt: { $cond: [{ $lte: ["$attempt", 1] }, expiryExpression(scheduledAt), null] },
         attempt: { $subtract: ["$attempt", 1] },
         ...(outcome.error === null ? {} : { lastError: { $literal: outcome.error } }),
       };
+    }
     case "fail":
       return {
         ...ended(now),

@@ -3,9 +3,11 @@ import {
   type CreatedStateJob,
   type CreateJobsCall,
   isTerminal,
+  isWaiting,
   JobAlreadyExistsError,
   JobNotFoundError,
   type NewJob,
+  replaced,
   type StateJob,
 } from "leasehold/adapter";
 import type { Document } from "mongodb";
@@ -13,7 +15,7 @@ import type { Store, StoreCall } from "../database/database.ts";
 import { assertStorable, fromDocument, type StoredJob, toDocument } from "../database/job-document.ts";
 import type { Work } from "../database/transactions.ts";
 import { keyId, lockKeys } from "./deduplication.ts";
-import { scheduledExpression } from "./runnable.ts";
+import { expiryExpression, scheduledExpression } from "./runnable.ts";
 
 /** The times of a new job, by the server's clock. */
 const creationTimes = (job: NewJob): Document => {
@@ -23,6 +25,7 @@ const creationTimes = (job: NewJob): Document => {
     ...(job.sequenceCreatedAt === null ? { sequenceCreatedAt: "$$NOW" } : {}),
     scheduledAt,
     dueAt: scheduledAt,
+    expiresAt: expiryExpression(scheduledAt, { $literal: job.expireAfterMs ?? null }),
   };
 };
 
@@ -82,7 +85,7 @@ const findDuplicate = async (
   work: Work,
   job: NewJob,
   created: readonly StoredJob[],
-): Promise<StateJob | undefined> => {
+): Promise<StoredJob | undefined> => {
   if (job.deduplication === null) return undefined;
   const { key, scope, windowMs } = job.deduplication;
   const isSame = ({ row }: StoredJob) =>
@@ -93,13 +96,47 @@ const findDuplicate = async (
   );
   const firsts = [...created.filter(isSame).toReversed(), ...stored];
   const currents =
-    scope === "all" ? new Map<string, StoredJob>() : await work.currents(stored.map(({ row }) => row.id));
-  const earlier = firsts.find(
-    ({ row }) => scope === "all" || !isTerminal((currents.get(row.id)?.row ?? row).status),
-  )?.row;
-  if (earlier === undefined || (windowMs !== null && earlier.createdAt <= work.now - windowMs))
+    scope === "unfinished"
+      ? await work.currents(stored.map(({ row }) => row.id))
+      : new Map<string, StoredJob>();
+  const counts = ({ row }: StoredJob): boolean => {
+    if (scope === "pending") return isWaiting(row.status);
+    return scope === "all" || !isTerminal((currents.get(row.id)?.row ?? row).status);
+  };
+  const earlier = firsts.find(counts);
+  if (earlier === undefined || (windowMs !== null && earlier.row.createdAt <= work.now - windowMs))
     return undefined;
   return earlier;
+};
+
+/** The jobs that these starts have replaced already, by the ids of the starts: their replies were lost. */
+const findReplacedBy = async (
+  work: Work,
+  jobs: readonly NewJob[],
+): Promise<ReadonlyMap<string, StateJob>> => {
+  const ids = jobs.filter(({ deduplication }) => deduplication?.onDuplicate).map(({ id }) => id);
+  if (ids.length === 0) return new Map();
+  const found = await work.query({ replacedBy: { $in: ids } });
+  return new Map(found.map(({ row }) => [row.replacedBy!, row]));
+};
+
+/** What a start gets that has a duplicate: the duplicate as it is, or with the start in its place. */
+const meetDuplicate = async (
+  work: Work,
+  duplicate: StoredJob,
+  start: NewJob,
+  created: StoredJob[],
+): Promise<CreatedStateJob> => {
+  const row = replaced(duplicate.row, start, work.now);
+  const place = created.indexOf(duplicate);
+  if (row !== undefined) {
+    if (place < 0) work.save(duplicate, row);
+    else created[place] = { ...duplicate, row };
+    return { job: row, deduplicated: true, replaced: true };
+  }
+  // A waiting duplicate is to run after this transaction, and so to see what it has written.
+  if (start.deduplication?.scope === "pending" && place < 0) await work.touch([duplicate.row.id]);
+  return { job: duplicate.row, deduplicated: true };
 };
 
 const createInTransaction = async (
@@ -109,12 +146,18 @@ const createInTransaction = async (
 ): Promise<CreatedStateJob[]> => {
   await lockKeys(work, keyIds(jobs));
   const predecessors = await assertCreatable(work, jobs);
+  const earlier = await findReplacedBy(work, jobs);
   const created: StoredJob[] = [];
   const results: CreatedStateJob[] = [];
   for (const job of jobs) {
+    const replacedJob = earlier.get(job.id);
+    if (replacedJob !== undefined) {
+      results.push({ job: replacedJob, deduplicated: true, replaced: true });
+      continue;
+    }
     const duplicate = await findDuplicate(work, job, created);
     if (duplicate !== undefined) {
-      results.push({ job: duplicate, deduplicated: true });
+      results.push(await meetDuplicate(work, duplicate, job, created));
       continue;
     }
     const row = createdStateJob(job, work.now);

@@ -9,7 +9,7 @@ export const keyId = (sequenceTypeName: string, key: string): string =>
 
 /** Writes to the documents of the keys: of transactions that decide about one key, only one can commit. */
 export const lockKeys = async (
-  { collections: { keys }, session }: Work,
+  { collections: { keys }, session }: Pick<Work, "collections" | "session">,
   ids: Iterable<string>,
 ): Promise<void> => {
   for (const _id of [...new Set(ids)].sort()) {

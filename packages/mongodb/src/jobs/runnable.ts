@@ -16,6 +16,15 @@ export const scheduledExpression = (schedule: Schedule, now: unknown): unknown =
     ? { $max: [{ $literal: new Date(schedule.at) }, now] }
     : { $min: [{ $add: [now, schedule.afterMs] }, { $literal: latest }] };
 
+/** When a job with this schedule expires; null for a job that does not. */
+export const expiryExpression = (
+  scheduledAt: unknown,
+  expireAfterMs: unknown = "$expireAfterMs",
+): Document => {
+  const expiresAt = { $min: [{ $add: [scheduledAt, expireAfterMs] }, { $literal: latest }] };
+  return { $cond: [{ $gt: [expireAfterMs, null] }, expiresAt, null] };
+};
+
 /** Whether a job has attempts left, in the eyes of a call with these overrides. */
 const hasAttemptsLeft = (maxAttempts: MaxAttempts | undefined): Document => {
   const overrides = Object.entries(maxAttempts ?? {}).map(([name, attempts]) => ({

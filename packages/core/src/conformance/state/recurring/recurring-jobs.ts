@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { StateNotInTransactionError } from "../../../store/errors.ts";
 import { createGate } from "../../gate.ts";
+import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { recurringOf, newRecurring, put } from "./fixture.ts";
@@ -101,7 +102,9 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
       await recurring.putRecurring({ ctx, job: newRecurring({ record: "first" }) });
     });
     await isLocked.opened;
-    const second = adapter.runInTransaction((ctx) => recurring.lockRecurring({ ctx, id: "nightly" }));
+    const second = retryTransient({ adapter }, () =>
+      adapter.runInTransaction((ctx) => recurring.lockRecurring({ ctx, id: "nightly" })),
+    );
     mayEnd.open();
     await first;
     assert.equal((await second)?.record, "first");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { createGate } from "../../gate.ts";
+import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { recurringOf, lockDue, put } from "./fixture.ts";
@@ -97,7 +98,7 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
     for (let index = 0; index < 20; index += 1) await put(adapter, { id: `job-${index}` });
     const recurring = recurringOf(adapter);
     const taken: string[] = [];
-    const tick = (): Promise<number> =>
+    const tickOnce = (): Promise<string[]> =>
       adapter.runInTransaction(async (ctx) => {
         const { jobs } = await recurring.lockDueRecurring({ ctx, limit: 3, zoneData: null, now: baseTime });
         await recurring.advanceRecurring({
@@ -105,9 +106,13 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
           jobs: jobs.map((job) => ({ ...job, fireAt: baseTime + 60_000 })),
           now: baseTime,
         });
-        taken.push(...idsOf(jobs));
-        return jobs.length;
+        return idsOf(jobs);
       });
+    const tick = async (): Promise<number> => {
+      const ids = await retryTransient({ adapter }, tickOnce);
+      taken.push(...ids);
+      return ids.length;
+    };
     const tickUntilNothing = async (): Promise<void> => {
       while ((await tick()) > 0);
     };
