@@ -254,8 +254,8 @@ const methods = {
   history: true,
 } satisfies Names<LeaseholdApi<object, object, string>>;
 
-const prefixed = <T extends object>(prefix: string, names: T): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(names).map(([name, value]) => [`${prefix}.${name}`, value]));
+const prefixed = (prefix: string, names: object): Record<string, unknown> =>
+  Object.fromEntries(Object.keys(names).map((name) => [`${prefix}.${name}`, true]));
 
 const namespaces = {
   ...prefixed("jobs", {

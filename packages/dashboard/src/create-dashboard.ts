@@ -101,7 +101,7 @@ export const createDashboard = (passed: DashboardOptions): Dashboard => {
     redact,
     allowedHosts,
   } = options;
-  requireMethod(leasehold, "listJobs", "leasehold", "must be what createLeasehold returns");
+  requireMethod(leasehold, "startJobSequence", "leasehold", "must be what createLeasehold returns");
   requireMethod(stateAdapter, "commitOutcomes", "stateAdapter", "must be the state adapter of the Leasehold");
   if (typeof authorize !== "function")
     throw new InvalidOptionError(

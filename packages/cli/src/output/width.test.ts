@@ -105,7 +105,7 @@ describe("a narrow terminal", () => {
       expectToFit(text, columns);
       expect(text).toContain(job.id);
       expect(text).toMatch(/^ +TRY +BEGAN .*RAN +END/m);
-      expect(text).toMatch(/ 17 +2h 3m ago .*59m 59s +given back.*\n +TypeError: Cannot read properties/);
+      expect(text).toMatch(/ 17 +2h 3m ago .*59m 59s +released.*\n +TypeError: Cannot read properties/);
       if (columns >= 80)
         expect(text).toMatch(
           /TRY +BEGAN +IN QUEUE +RAN +END +WORKER +DEPLOYMENT\n[^]* 1d 1h [^]* worker-[^]* release/,

@@ -38,7 +38,7 @@ it("does not overwrite limits that somebody else has changed meanwhile", async (
   const { version } = await leasehold.limits.set({ queue: "default", concurrency: 5 });
   await leasehold.limits.set({ queue: "default", concurrency: 6 });
   const refused = await act("limits/set", { queue: "default", concurrency: 7, expectedVersion: version });
-  expect([refused.status, refused.body.error.code]).toEqual([409, "FlowRuleChanged"]);
+  expect([refused.status, refused.body.error.code]).toEqual([409, "VersionMismatch"]);
   expect(await leasehold.limits.list()).toMatchObject([{ concurrency: 6 }]);
 });
 

@@ -109,7 +109,7 @@ const Log = ({ log }: { readonly log: unknown }) => {
 
 const outcomes: Readonly<Record<string, string>> = {
   retried: "tried again",
-  released: "given back",
+  released: "released",
   expired: "lease expired",
 };
 
