@@ -11,15 +11,14 @@ const behind = { queue: "default", oldestAt: now - 5 * minute, lateMs: minute };
 /** Statistics by the minutes before now: how long jobs waited that started then; null where none did. */
 const withWaits = (waits: Readonly<Record<number, number | null>>) => {
   let reads = 0;
-  const leasehold = {
-    getStatistics: async () => {
-      reads += 1;
-      return Object.entries(waits).map(([ago, p50]) => ({
-        from: new Date(now - Number(ago) * minute),
-        estimated: { timeToStartMs: p50 === null ? null : { p50, p95: p50, p99: p50 } },
-      }));
-    },
-  } as unknown as AnyLeasehold;
+  const getStatistics = async () => {
+    reads += 1;
+    return Object.entries(waits).map(([ago, p50]) => ({
+      from: new Date(now - Number(ago) * minute),
+      estimated: { timeToStartMs: p50 === null ? null : { p50, p95: p50, p99: p50 } },
+    }));
+  };
+  const leasehold = { history: { getStatistics } } as unknown as AnyLeasehold;
   return { find: createBehindSince(leasehold), reads: () => reads };
 };
 
