@@ -20,7 +20,7 @@ export interface DiagnosticsContext {
   /** The name of the schema, without quotes. */
   readonly schema: string;
   migrationStatus(): Promise<MigrationStatus>;
-  /** Null where everything is read from the primary. */
+  /** Null without a replica. */
   measureReadLag(): Promise<ReadLag | null>;
 }
 
@@ -32,7 +32,7 @@ const query = (
 
 const number = (row: SqlRow | undefined, column: string): number => Number(row?.[column] ?? 0);
 
-// So many times that age, and it is a problem.
+// A transaction this many times older than the threshold is a problem.
 const veryOld = 10;
 
 const serverSql = `
@@ -78,7 +78,7 @@ const checkServer = async (examined: DiagnosticsContext): Promise<readonly Check
       ];
 };
 
-// People who look at a list expect to see what they did a moment ago.
+// Users of a list expect to find what they did a few seconds ago.
 const longReadLagMs = 10_000;
 
 const checkReadLag = async ({ measureReadLag }: DiagnosticsContext): Promise<readonly CheckResult[]> => {
@@ -98,7 +98,7 @@ const checkReadLag = async ({ measureReadLag }: DiagnosticsContext): Promise<rea
       ];
 };
 
-// What holds back the removal of dead rows: open transactions, by their age.
+// Open transactions prevent the removal of dead rows. Oldest first.
 const transactionsSql = `
   SELECT pid, state, usename, application_name,
     (extract(epoch FROM now() - xact_start) * 1000)::bigint AS age_ms
@@ -209,7 +209,7 @@ const checkNotifications = async (examined: DiagnosticsContext): Promise<readonl
       ];
 };
 
-/** About how many rows the table of jobs has. Autovacuum keeps the number: counting would take as long as there are many. */
+/** The estimated number of jobs, from autovacuum. A count would read the whole table. */
 export const estimateJobs = async (examined: DiagnosticsContext): Promise<number> => {
   const [row] = await query(examined, tableSql, [examined.schema]);
   return number(row, "live");

@@ -7,20 +7,20 @@ export interface PgStateAdapterOptions<
 > {
   readonly stateProvider: PgStateProvider<TTxContext, TContext>;
   /**
-   * A provider for a replica. It answers lists, counts and statistics, which then lag by as much as the replica does, and
-   * looks after sequences that somebody waits for. Default: the primary answers everything.
+   * A provider for a replica. Lists, counts, statistics and the polls of `waitForJobSequenceCompletion` read from it, and lag
+   * behind by as much as the replica does. Default: all reads use the primary.
    */
   readonly readProvider?: PgStateProvider<BaseStateAdapterContext, BaseStateAdapterContext> | undefined;
-  /** Where the tables are. Each schema is a store of its own. Default: "leasehold". */
+  /** The schema of the tables. Each schema is a separate store. Default: "leasehold". */
   readonly schema?: string | undefined;
   /** The SQL type of ids. Default: "uuid". */
   readonly idType?: string | undefined;
   /** The default of the id column, for rows that are not written by Leasehold. Default: "gen_random_uuid()". */
   readonly idDefault?: string | undefined;
-  /** Whether to bring the schema up to date now; otherwise call `migrate` yourself. Default: true. */
+  /** Whether to bring the schema up to date at creation; otherwise call `migrate`. Default: true. */
   readonly migrate?: boolean | undefined;
-  /** For connecting at creation. Later calls are retried as `storeRetry` of Leasehold says. */
+  /** For connecting at creation. Later calls are retried according to `storeRetry` of Leasehold. */
   readonly connectionRetryConfig?: RetryConfig | undefined;
-  /** Decides about errors that the built-in rules do not know. It cannot make a transient error permanent. */
+  /** Classifies errors besides the built-in rules. It cannot make a transient error permanent. */
   readonly isTransientError?: ((error: unknown) => boolean) | undefined;
 }

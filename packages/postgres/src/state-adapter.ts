@@ -81,7 +81,7 @@ export interface PgStateAdapter<
   readonly diagnostics: Diagnostics;
   /** Brings the schema up to date. Safe from any number of processes at once. */
   migrate(): Promise<void>;
-  /** What has been applied and what `migrate` would do. */
+  /** The applied migrations, and those that `migrate` would run. */
   migrationStatus(): Promise<MigrationStatus>;
   /** How far the replica of `readProvider` is behind; null without one. */
   measureReadLag(): Promise<ReadLag | null>;
@@ -109,7 +109,7 @@ const knownOptions: OptionNames<keyof PgStateAdapterOptions<never, never>> = {
   isTransientError: true,
 };
 
-/** Keeps jobs in PostgreSQL 15 or newer, through the client you have. */
+/** Stores jobs in PostgreSQL 15 or newer, through your client. */
 export const createPgStateAdapter = async <
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
@@ -149,7 +149,7 @@ export const createPgStateAdapter = async <
 
   if (options.migrate ?? true) await withRetry(migrateNow, retryConfig, isTransientError);
 
-  /** A context that is given must be in an open transaction: otherwise the call would not be part of the transaction meant. */
+  /** A given context must be in an open transaction. Otherwise the call would run outside of it. */
   const checked =
     <TCall extends { readonly ctx?: TTxContext | undefined }, T>(
       operation: string,
@@ -168,7 +168,7 @@ export const createPgStateAdapter = async <
       });
     };
 
-  /** A read for which a replica will do, if there is one and the call says so. */
+  /** A read that uses the replica if there is one and the call allows it. */
   const lagging = <TCall extends StateRead<TTxContext>, T>(
     operation: string,
     perform: (from: Database, call: TCall) => Promise<T>,
@@ -179,8 +179,8 @@ export const createPgStateAdapter = async <
         : perform(database, call),
     );
 
-  /** The whole part is for those who watch. */
-  const watching = <TCall extends StateCall<TTxContext>, T>(
+  /** A read for dashboards, which always allows the replica. */
+  const monitoring = <TCall extends StateCall<TTxContext>, T>(
     operation: string,
     perform: (from: Database, call: TCall) => Promise<T>,
   ) => {
@@ -243,8 +243,8 @@ export const createPgStateAdapter = async <
     countAhead: checked("countAhead", (call) => countAhead(database, call)),
 
     statistics: {
-      measureBacklog: watching("measureBacklog", (from, call) => measureBacklog(from, call)),
-      listRecentlyFinished: watching("listRecentlyFinished", (from, call) =>
+      measureBacklog: monitoring("measureBacklog", (from, call) => measureBacklog(from, call)),
+      listRecentlyFinished: monitoring("listRecentlyFinished", (from, call) =>
         listRecentlyFinished(from, call),
       ),
     },

@@ -24,7 +24,7 @@ export interface IsolatedProvider<
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
 > extends PgStateProvider<TTxContext, TContext> {
-  /** Whether each statement of the transaction sees everything that was committed before it. */
+  /** Whether the transaction takes a new snapshot for each statement, as READ COMMITTED does. */
   seesLatest(ctx: TTxContext): Promise<boolean>;
 }
 
@@ -33,12 +33,12 @@ export const isReadCommitted = (level: unknown): boolean =>
   level === "read committed" || level === "read uncommitted";
 
 /**
- * The same provider, with READ COMMITTED for whatever does not ask for another level.
+ * The same provider, with READ COMMITTED as the default level.
  *
- * The statements are written for READ COMMITTED: a statement that had to wait for a row goes on with what the row is then. At
- * the stricter levels PostgreSQL refuses it instead, and under load it would refuse much that does no harm. The default level
- * of the role or the database belongs to its owner and is not changed; it is looked up once. Where it is READ COMMITTED, as
- * nearly everywhere, a single statement needs no transaction around it.
+ * The statements are written for READ COMMITTED, where a statement that waited for a row continues with its latest version. At
+ * stricter levels PostgreSQL refuses it instead, and under load would refuse many statements without need. The default level
+ * of the role or the database is not changed, but read once. If it is READ COMMITTED, as nearly everywhere, a single statement
+ * needs no transaction.
  */
 export const createIsolatedProvider = <
   TTxContext extends BaseStateAdapterContext,
@@ -46,7 +46,7 @@ export const createIsolatedProvider = <
 >(
   provider: PgStateProvider<TTxContext, TContext>,
 ): IsolatedProvider<TTxContext, TContext> => {
-  // Transactions that are known to be at READ COMMITTED. The level of others has to be looked up.
+  // Transactions at READ COMMITTED. The level of other transactions has to be read.
   const readCommitted = new WeakSet<TTxContext>();
   let defaultLevel: string | undefined;
 
@@ -127,14 +127,14 @@ export const createIsolatedProvider = <
   };
 };
 
-/** A transaction of the provider. Nothing here looks into it. */
+/** A transaction of the provider, opaque to the adapter. */
 export type Context = BaseStateAdapterContext;
 
 export type Call = StateCall<Context>;
 
 export type CallInTransaction = StateCallInTransaction<Context>;
 
-/** A statement of the adapter. The text of one that has a name is written once, and the server keeps it prepared. */
+/** A statement of the adapter. The text of a named one is made once, and the server keeps it prepared. */
 export type Statement =
   | { readonly name?: undefined; readonly sql: string; readonly params: SqlStatement["params"] }
   | {
@@ -166,13 +166,13 @@ export interface LimitsCache {
   rememberCounted(leaseToken: string): void;
 }
 
-/** What the operations work with. */
+/** The store as the operations use it. */
 export interface Database {
   readonly tables: Tables;
   readonly limits: LimitsCache;
-  /** There is only one connection, so that nothing else can happen while a transaction is open. */
+  /** There is only one connection, so that no other statement runs while a transaction is open. */
   readonly hasSingleConnection: boolean;
-  /** Whether a text can be an id at all. One that cannot is not found. */
+  /** Whether a text is a valid id. An invalid one is not found. */
   isId(value: string): boolean;
   /** Runs a statement in the transaction, or, without one, as a transaction of its own. */
   query(ctx: Context | undefined, statement: Statement): Promise<readonly SqlRow[]>;
@@ -180,7 +180,7 @@ export interface Database {
   atomically<T>(ctx: Context | undefined, work: (ctx: Context) => Promise<T>): Promise<T>;
   /** Throws when the adapter has been closed. */
   assertOpen(): void;
-  /** Whether each statement of the transaction sees everything that was committed before it, as at READ COMMITTED. */
+  /** Whether the transaction takes a new snapshot for each statement, as READ COMMITTED does. */
   seesLatest(ctx: Context): Promise<boolean>;
   /** Throws unless `ctx` is in an open transaction. */
   assertInTransaction(operation: string, ctx: unknown): Promise<void>;
@@ -250,23 +250,23 @@ export const repeatAlone = <T>(ctx: Context | undefined, transaction: () => Prom
   ctx === undefined ? repeatAfterConflict(systemBackoff, isConflictRollback, transaction) : transaction();
 
 /**
- * The calls under way in each transaction.
+ * The running calls of each transaction.
  *
- * A transaction can fail while one of its calls is under way: the call exceeded its deadline, or was one of several at once.
- * A call may consist of several statements. If the connection went back to its pool, those still to come would run there,
- * outside the transaction or in that of somebody else. So the transaction waits for its calls before it is rolled back, but
- * not for ever: until then it keeps its locks.
+ * A transaction can fail while one of its calls is running: the call exceeded its deadline, or another call failed. A call may
+ * have several statements. If the connection returned to its pool, the remaining ones would run outside the transaction, or in
+ * another one. So the transaction waits for its calls before it is rolled back, for a limited time, because it keeps its locks
+ * until then.
  */
 export interface OpenCalls {
   /** Counts a call with this context until it has ended. */
   track<T>(ctx: unknown, call: () => Promise<T>): Promise<T>;
-  /** Does the work of a transaction. If that fails, waits for the calls that are still under way. */
+  /** Does the work of a transaction. If that fails, waits for its running calls. */
   outlive<T>(ctx: object, work: () => Promise<T>): Promise<T>;
 }
 
 const longestWaitMs = 2_000;
 
-/** A context is copied when it is passed on beside options. The client in it stays the same. */
+/** Core copies a context when it adds options to it. The client in it stays the same. */
 const findClient = (ctx: unknown): object | undefined => {
   try {
     const isClient = (value: unknown): value is object =>
@@ -311,7 +311,7 @@ export const createOpenCalls = (): OpenCalls => {
   };
 };
 
-/** Transactions inside a transaction: when one fails, only its own changes are rolled back. */
+/** Nested transactions: if one fails, only its changes are rolled back. */
 export const createSavepoints = <
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
@@ -330,7 +330,7 @@ export const createSavepoints = <
       await execute(`RELEASE SAVEPOINT ${name}`);
       return result;
     } catch (error) {
-      // If this fails too, the whole transaction is lost. The first error is the one that matters.
+      // If this fails as well, the whole transaction is lost. Throw the first error.
       await execute(`ROLLBACK TO SAVEPOINT ${name}`).catch(() => {});
       throw error;
     }
@@ -338,9 +338,8 @@ export const createSavepoints = <
 };
 
 /**
- * The planner compares the cost of an index with that of the whole table, by statistics. These may be from before a million
- * jobs finished: then it joins or sorts the whole table for a page of a thousand jobs. For statements that have an index to
- * go by, these settings allow nothing else until the transaction ends.
+ * With statistics from before a million jobs finished, the planner joins or sorts the whole table for a page of a thousand jobs.
+ * For statements that have an index, these settings leave it only that, until the transaction ends.
  */
 const indexesOnly = [
   ["enable_indexscan", "on"],

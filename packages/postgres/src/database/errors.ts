@@ -1,8 +1,8 @@
 import { LeaseholdError } from "leasehold/adapter";
 
 /**
- * A transaction at REPEATABLE READ or SERIALIZABLE does not see rows that this call depends on. Roll it back and run it
- * again, as after a serialisation failure.
+ * The snapshot of a transaction at REPEATABLE READ or SERIALIZABLE lacks rows that this call depends on. Roll the transaction
+ * back and run it again, as after a serialisation failure.
  */
 export class StaleSnapshotError extends LeaseholdError {
   constructor(reason: string) {
@@ -21,7 +21,7 @@ export class TransactionRolledBackError extends LeaseholdError {
 }
 
 // - 08: connection; 53: too few resources; 57P0x: the server is going down or coming up; 58: system error
-// - 40001, 40P01, 55P03: rolled back so that another transaction could go on (serialisation, deadlock, lock not available)
+// - 40001, 40P01, 55P03: rolled back in favour of another transaction (serialisation, deadlock, lock not available)
 // - 57014, 25P03, 25P04: stopped by a timeout for statements, sessions or transactions
 // - 25006: the server is a standby now, or read-only
 const transientSqlState = /^(08...|53...|57P0[1-5]|57014|58...|40001|40P01|55P03|25006|25P0[34])$/;
@@ -62,19 +62,19 @@ const transientCodes = new Set([
 const transientMessage =
   /connection terminated|connection timeout|timeout exceeded when trying to connect|query read timeout|timeout acquiring a connection|client has encountered a connection error|client was closed|connection is closed|not queryable/i;
 
-// What a standby says to a transaction that begins as SERIALIZABLE, with a code that otherwise means a missing feature.
+// The error of a standby for a SERIALIZABLE transaction. Its code otherwise means a missing feature.
 const unsupportedOnStandby = /hot standby/i;
 
 const longestChain = 10;
 
 const codeOf = (error: object): string | undefined => {
   const { code, originalCode, kind } = error as { code?: unknown; originalCode?: unknown; kind?: unknown };
-  // Prisma wraps PostgreSQL's own code, and has kinds for what has none.
+  // Prisma wraps the code of PostgreSQL, and has kinds for errors without a code.
   for (const value of [originalCode, code, kind]) if (typeof value === "string") return value;
   return undefined;
 };
 
-/** Prisma keeps what its driver adapter threw apart from the cause. */
+/** Prisma has the error of its driver adapter in `meta`, not in `cause`. */
 const causeOf = (error: object): unknown => {
   const { cause, meta } = error as { cause?: unknown; meta?: { driverAdapterError?: unknown } | null };
   return cause ?? meta?.driverAdapterError;
@@ -100,7 +100,7 @@ const isStandbyRefusal = (link: object): boolean => {
   return code === "25006" || (code === "0A000" && unsupportedOnStandby.test((link as Error).message));
 };
 
-/** Whether the server of this connection takes no writes: after a failover, that will not change while it is open. */
+/** Whether the server of this connection is read-only. After a failover, that does not change while it is open. */
 export const isFromReadOnlyServer = (error: unknown): boolean => some(error, isStandbyRefusal);
 
 /** Whether the same call may succeed when it is retried. */
@@ -112,7 +112,7 @@ export const isTransientPgError = (error: unknown): boolean =>
     return link instanceof Error && transientMessage.test(link.message);
   });
 
-/** Whether PostgreSQL rolled the statement back so that another could go on. */
+/** Whether PostgreSQL rolled the statement back in favour of another transaction. */
 export const isConflictRollback = (error: unknown): boolean =>
   some(error, (link) => rolledBackSqlState.test(codeOf(link) ?? ""));
 

@@ -5,7 +5,7 @@ import {
   type TransactionOptions,
 } from "leasehold/adapter";
 
-/** The options that a caller passed, of which none has an unknown name. Their values are still to be checked. */
+/** The given options. Throws on unknown names; the values are not checked. */
 export const readKnownOptions = <TOptions extends object>(
   passed: TOptions,
   functionName: string,
@@ -19,9 +19,9 @@ export interface SqlStatement {
   readonly sql: string;
   /** Texts, numbers, booleans and nulls only: every driver passes these on as they are. Numbered `$1`, `$2`, … */
   readonly params: readonly (string | number | boolean | null)[];
-  /** Set for statements that are run often with the same text. A driver that can prepare statements by name should do so. */
+  /** Set for statements that run often with the same text. A driver that can should prepare them under this name. */
   readonly name?: string | undefined;
-  /** Used by the adapter itself: PostgreSQL refuses this statement in a transaction. It comes without a context. */
+  /** Set by the adapter: PostgreSQL refuses this statement in a transaction. It has no context. */
   readonly alone?: boolean | undefined;
 }
 
@@ -54,8 +54,8 @@ export interface PgStateProvider<
   readonly hasSingleConnection?: boolean;
 
   /**
-   * Runs the callback in a savepoint of the transaction. Only for clients that insist on setting savepoints themselves;
-   * otherwise the adapter does it with `executeSql`.
+   * Runs the callback in a savepoint of the transaction. Only for clients that must set savepoints on their own. Default: the
+   * adapter sets them with `executeSql`.
    */
   runInSavepoint?<T>(callback: (ctx: TTxContext) => Promise<T>, parent: TTxContext): Promise<T>;
 

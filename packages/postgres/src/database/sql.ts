@@ -1,8 +1,8 @@
 import { InvalidOptionError, type JobStatus } from "leasehold/adapter";
 import type { SqlStatement } from "./provider.ts";
 
-// A list is passed as a PostgreSQL array literal in one text parameter. Every driver passes on a text as it is, and a parameter
-// per column costs the server far less than one per value.
+// A list is one text parameter with a PostgreSQL array literal. Every driver passes a text unchanged, and a parameter per column
+// costs the server far less than one per value.
 
 const needsQuotes = /["\\{},\s]|^$|^null$/i;
 
@@ -14,7 +14,7 @@ const element = (value: string | number | boolean | null): string => {
   if (value === null) return "NULL";
   if (typeof value !== "string") return String(value);
   if (!needsQuotes.test(value)) return value;
-  // For a text without such characters JSON has the same quotes, and JSON.stringify is several times as fast.
+  // For a text without such characters JSON is quoted alike, and JSON.stringify is several times faster.
   return unlikeJson.test(value) ? `"${value.replace(escaped, "\\$&")}"` : JSON.stringify(value);
 };
 
@@ -26,14 +26,14 @@ export const arrayLiteral = (values: readonly (string | number | boolean | null)
   `{${values.map(element).join(",")}}`;
 
 /**
- * Rows from array parameters, `["$2::uuid[]", …]`. The planner knows the length of an array that is a parameter; for a long
- * one, or a small table, it would read the whole table, in any order. Behind a subquery it does not see the array and expects
- * few rows: it then goes by the index, row by row, in the order given.
+ * Rows from array parameters, `["$2::uuid[]", …]`. From the length of an array parameter the planner concludes, for a long
+ * array or a small table, that it should read the whole table, in any order. For an array from a subquery it expects ten rows,
+ * and goes by the index, row by row, in the given order.
  */
 export const unnestParameters = (parameters: readonly string[]): string =>
   `unnest(${parameters.map((parameter) => `(SELECT ${parameter})`).join(", ")})`;
 
-/** The present in milliseconds: that of the call, if this parameter is not null, or else the clock of the server. */
+/** The present in milliseconds: this parameter if it is not null, or else the clock of the server. */
 export const nowSql = (parameter: string): string =>
   `coalesce(${parameter}::bigint, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)`;
 
@@ -47,7 +47,7 @@ const identifierPattern = /^[a-z_][a-z0-9_]{0,30}$/;
 
 const idTypePattern = /^[a-z][a-z0-9_]{0,30}(\([0-9]{1,4}\))?$/;
 
-/** Quotes a name for use in SQL. Only short and plain names are allowed, so there is nothing to escape. */
+/** Quotes a name for SQL. Only short and plain names are allowed, which need no escapes. */
 export const quoteIdentifier = (value: unknown, option: string): string => {
   if (typeof value !== "string" || !identifierPattern.test(value)) {
     throw new InvalidOptionError(
@@ -106,7 +106,7 @@ export interface RowsColumn<TRow> {
   readonly name: string;
   readonly type: string;
   readonly read: (row: TRow) => Value;
-  /** Never null. If all rows have the same value, it then travels once. */
+  /** Never null. A value that all rows share travels once. */
   readonly required?: boolean;
 }
 
@@ -124,7 +124,7 @@ export interface RowsParameter<TRow> {
 
 const plainTypes = new Set(["uuid", "bigint", "int", "boolean"]);
 
-// The lists are unnested together. A list that is shorter than the others is filled up with nulls.
+// The lists are unnested together: nulls fill up the shorter ones.
 const listOf = <TRow>(rows: readonly TRow[], { read, type, required }: RowsColumn<TRow>): string => {
   const literal = plainTypes.has(type) ? plainArrayLiteral : arrayLiteral;
   const first = read(rows[0]!);
@@ -140,9 +140,7 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
       const values = columns.map(({ name, type }, index) => `$${place(index)}::${type} AS ${name}`);
       return `(SELECT ${values.join(", ")}) AS ${alias}`;
     }
-    // The planner knows the length of a list that is a parameter. For a long list, or a table that was small when the plan
-    // was made, it would read the whole table of jobs, in any order. Behind a subquery it does not see the list and expects
-    // ten rows, and with a limit that it does not know, one: it then goes by the index, row by row, in the order given.
+    // As in `unnestParameters`; for a limit from a subquery the planner expects one row instead of ten.
     const lists = columns.map(({ type }, index) => `(SELECT $${place(index)}::${type}[])`);
     const values = columns.map(({ name, required }, index) =>
       required
@@ -160,7 +158,7 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
       : columns.map((column) => listOf(rows, column)),
 });
 
-/** Rows with ids in them, by the SQL type of those. */
+/** Rows with ids, by the SQL type of ids. */
 export const defineRows = <TRow>(
   columnsFor: (idType: string) => readonly RowsColumn<TRow>[],
 ): ((idType: string) => RowsParameter<TRow>) => {

@@ -23,8 +23,8 @@ import {
 const columns = "queue, type_name, status, created_at, finished_at";
 
 /**
- * An index has the first jobs of trees in the order in which they finished. Of other jobs, those that were created recently
- * are looked at: the ids that Leasehold makes are in the order of creation.
+ * An index has the roots of trees in the order in which they finished. Of other jobs, only the newest by id are read; ids of
+ * Leasehold are in the order of creation.
  */
 const recentSql = ({ job }: Tables): string => `
 SELECT ${columns} FROM (
@@ -54,35 +54,35 @@ export const listRecentlyFinished = (
     }));
   });
 
-// No index has running and failed jobs by queue and type: so many times the cap is looked at, of all of them.
+// No index has running and failed jobs by queue and type: this many times the cap is read of all of them.
 const mostCaps = 10;
-// A queue and type with more priorities than this is not searched for its oldest job any further.
-const mostStretches = 1_000;
+// The most priorities of all queues and types that are searched for the oldest job.
+const mostRanges = 1_000;
 
 /**
- * The first job in line of each queue, type and priority. The jobs of one priority are a stretch of the index in the order
- * of time, so the first of each stretch are enough to find the oldest; the query leaps from one to the next.
+ * The first ready job of each queue, type and priority, by a loose index scan. The jobs of one priority are one range of the
+ * index in the order of time, so that the oldest job is the first of one of the ranges.
  */
-const stretchesSql = ({ job }: Tables, where: string): string => {
+const rangesSql = ({ job }: Tables, where: string): string => {
   const first = (rank: number, after: string, order: string): string =>
     `(SELECT ${rank} AS rank, j.claim_key, j.queue, j.type_name, j.priority, j.due_at FROM ${job} AS j
       WHERE j.ready ${where} ${after} ORDER BY ${order} LIMIT 1)`;
   const wholeOrder = "j.claim_key, j.priority DESC, j.due_at, j.position";
-  return `stretch AS (
+  return `priority_range AS (
     ${first(0, "", wholeOrder)}
     UNION ALL
-    SELECT found.* FROM stretch CROSS JOIN LATERAL (
+    SELECT found.* FROM priority_range CROSS JOIN LATERAL (
       SELECT * FROM (
-        ${first(0, "AND j.claim_key = stretch.claim_key AND j.priority < stretch.priority", "j.priority DESC, j.due_at, j.position")}
-        UNION ALL ${first(1, "AND j.claim_key > stretch.claim_key", wholeOrder)}
+        ${first(0, "AND j.claim_key = priority_range.claim_key AND j.priority < priority_range.priority", "j.priority DESC, j.due_at, j.position")}
+        UNION ALL ${first(1, "AND j.claim_key > priority_range.claim_key", wholeOrder)}
       ) AS either ORDER BY rank LIMIT 1
     ) AS found
   )`;
 };
 
 /**
- * Jobs with a group wait in very many lines. No index has them by type unless they are for later, so that, as with running
- * jobs, a number of them is looked at. In their place in the index are also types whose own number is among those of lines.
+ * There may be very many groups, and only deferred jobs with a group have an index by type: of the others, as of running jobs, a
+ * limited number is read. Types whose own number is among the keys of groups are counted here as well.
  */
 const inGroupsSql = ({ limitRule }: Tables, { capped, some, first }: Parts): string => `
 UNION ALL
@@ -116,22 +116,22 @@ const backlogSql = (tables: Tables, hasGroups: boolean): string => {
   const capped = (condition: string): string =>
     `(SELECT count(*) FROM (SELECT FROM ${job} AS j WHERE ${condition} LIMIT $2::int) AS counted)`;
   const some = (condition: string, order: string): string =>
-    `(SELECT queue, type_name, due_at FROM ${job} AS j WHERE ${condition} ${order} LIMIT $2::int * ${mostCaps}) AS looked_at`;
+    `(SELECT queue, type_name, due_at FROM ${job} AS j WHERE ${condition} ${order} LIMIT $2::int * ${mostCaps}) AS limited`;
   const first = (condition: string): string =>
     `(SELECT j.due_at FROM ${job} AS j WHERE ${condition} ORDER BY j.due_at LIMIT 1)`;
   return `
-WITH RECURSIVE ${clockCte("$1")}, ${stretchesSql(tables, where)},
+WITH RECURSIVE ${clockCte("$1")}, ${rangesSql(tables, where)},
 ${looseIndexScanSql(tables, "deferred", `${isDeferred} ${where}`)},
 ${looseIndexScanSql(tables, "blocked", `j.status = 'blocked' ${where}`)},
 ${hasGroups ? `${looseIndexScanSql(tables, "grouped", `${isDeferred} AND j.queue_type IS NOT NULL`, "queue_type")},` : ""}
-in_line AS (
-  SELECT claim_key, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM stretch LIMIT ${mostStretches}) AS s
+by_type AS (
+  SELECT claim_key, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM priority_range LIMIT ${mostRanges}) AS s
   GROUP BY claim_key, queue, type_name
 )
 SELECT 'runnable' AS kind, queue, type_name, pending.count, CASE WHEN pending.count > 0 THEN oldest END AS oldest
-FROM in_line CROSS JOIN LATERAL (
+FROM by_type CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE status = 'pending') AS count
-  FROM (SELECT j.status FROM ${job} AS j WHERE ${readySql("in_line.claim_key")} LIMIT $2::int) AS first
+  FROM (SELECT j.status FROM ${job} AS j WHERE ${readySql("by_type.claim_key")} LIMIT $2::int) AS first
 ) AS pending
 UNION ALL
 SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("deferred.claim_key")} AND ${isDue}`)},

@@ -87,9 +87,6 @@ const rowsWithAttempts = defineRows<JobOutcome>((idType) => [...outcomeColumns(i
 const outcomeRows = (idType: string, attempts: boolean): RowsParameter<JobOutcome> =>
   attempts ? rowsWithAttempts(idType) : plainRows(idType);
 
-/** The names of the columns about attempts. */
-const attemptColumnNames: readonly string[] = attemptColumns.map(({ name }) => name);
-
 /**
  * What checks that an outcome may be applied. A statement skips outcomes that it may not apply, and outcomes that change other
  * rows. It also skips counted jobs, unless it inserts their deltas. The caller has locked the rows and inserts the deltas. All
@@ -153,7 +150,7 @@ interface Shape {
   readonly attempts: boolean;
 }
 
-const ofAttempts = ["kind", ...attemptColumnNames].map((name) => `o.${name}`).join(", ");
+const ofAttempts = ["kind", ...attemptColumns.map(({ name }) => name)].map((name) => `o.${name}`).join(", ");
 
 /** WITH queries that record the attempts, after one with the name `applied`. */
 const attemptsSql = (tables: Tables): string =>

@@ -29,8 +29,8 @@ CROSS JOIN LATERAL (
 ) AS found`;
 
 /**
- * Waits for every other transaction that has locked one of the keys, and makes later ones wait until this one ends. What the
- * earlier ones started is then seen, or the call is refused.
+ * Locks the keys until the transaction ends. What the previous holders of these locks have started is in the snapshot then, or
+ * the call is refused.
  */
 export const lockKeys = async (database: Database, ctx: Context, keys: readonly Keyed[]): Promise<void> => {
   const { tables, query } = database;
@@ -40,7 +40,7 @@ export const lockKeys = async (database: Database, ctx: Context, keys: readonly 
   if (names.size === 0) return;
   const [row] = await query(ctx, {
     name: "lock_keys",
-    // In the order of the numbers, so that two calls with the same keys in another order cannot deadlock.
+    // In the order of the numbers, so that two calls with the same keys cannot deadlock.
     sql: () => `SELECT pg_advisory_xact_lock(lock)::text, current_setting('transaction_isolation') AS level FROM (
       SELECT DISTINCT hashtextextended($1 || name, 0) AS lock FROM unnest($2::text[]) AS name ORDER BY lock
     ) AS locks`,
@@ -76,7 +76,7 @@ const newestSql = (tables: Tables, deduplicationLive: string): string => `
   WHERE j.sequence_type_name = asked.sequence_type_name AND j.deduplication_key = asked.key AND j.deduplication_open = ${deduplicationLive}
   ORDER BY j.created_at DESC, j.position DESC LIMIT 1`;
 
-/** `waiting`: of those whose first job waits, too. */
+/** `waiting`: also the newest sequence whose first job waits. */
 const findSql = (tables: Tables, waiting: boolean): string => {
   const newest = ["true", "false", ...(waiting ? ["true AND j.status IN ('pending', 'blocked')"] : [])];
   return `
@@ -144,8 +144,8 @@ export const findDuplicates = async (
 };
 
 /**
- * Sets whether the sequences of these jobs count as unfinished for deduplication. That is stored on the first job of a
- * sequence, beside the key. The statement that ends or revives a first job does it there itself.
+ * Sets whether the sequences of these jobs are unfinished for deduplication. The first job of a sequence has that and the key.
+ * The statement that ends or revives a first job sets it as well.
  */
 export const setDeduplicationLive = async (
   { query, tables }: Database,

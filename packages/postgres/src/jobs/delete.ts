@@ -92,10 +92,10 @@ interface PruneCall extends Call {
   readonly alone?: boolean;
 }
 
-/** How far a pass has come in the order of `finished_at`. */
+/** The position of a pass in the order of `finished_at`. */
 interface Position {
   readonly finishedAt: number;
-  /** The roots that finished at this moment and that the pass did not delete. */
+  /** The roots that finished at this time and that the pass did not delete. */
   readonly passed: readonly string[];
 }
 
@@ -112,7 +112,7 @@ interface Tree {
   readonly jobs: TreeJob[];
 }
 
-// Even if few trees may be deleted, a page has this size: it takes several round trips, however small it is.
+// The least size of a page: even a small one takes several round trips.
 const smallestPage = 1_000;
 
 const stateColumns = "id, status, finished_at, continued_to_id";
@@ -132,8 +132,8 @@ const toTreeJob = (row: SqlRow): TreeJob => ({
   typeName: text(row["sequence_type_name"]),
 });
 
-/** False while another transaction with `alone` is pruning. The lock ends with the transaction. */
-const takeTurn = async ({ query, tables }: Database, ctx: Context): Promise<boolean> => {
+/** False while another transaction with `alone` prunes. The lock ends with the transaction. */
+const lockPruning = async ({ query, tables }: Database, ctx: Context): Promise<boolean> => {
   const [row] = await query(ctx, {
     sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)) AS taken",
     params: [`leasehold pruning of ${tables.schema}`],
@@ -141,8 +141,7 @@ const takeTurn = async ({ query, tables }: Database, ctx: Context): Promise<bool
   return row?.["taken"] === true;
 };
 
-// None of these statements has a name: a prepared statement keeps a plan that was made for another table size, and without the
-// settings for reading by index only.
+// Without names: a prepared statement keeps a plan for another table size, made without the settings of `byIndexOnly`.
 const pageSql = ({ job, idType }: Tables): string => `
 SELECT ${columns} FROM ${job}
 WHERE finished_at > 0 AND id = root_sequence_id AND finished_at >= $1::bigint AND finished_at < $2::bigint
@@ -213,7 +212,7 @@ const lockTrees = async (
   );
 };
 
-/** Leaves out trees that others wait for. They are locked, so nobody can begin to wait for them now. */
+/** Leaves out trees with dependants. The trees are locked, so that no new dependants can be added. */
 const dropNeeded = async (
   { query, tables }: Database,
   ctx: Context,
@@ -235,7 +234,7 @@ const dropNeeded = async (
   return trees.filter(({ root }) => going.has(root.id));
 };
 
-/** Most jobs that are pruned have completed. What is reported about failed ones is read for these alone. */
+/** The references of the failed jobs. Most pruned jobs have completed, and are not read again. */
 const readFailed = async (
   { query, tables: { job, idType } }: Database,
   ctx: Context,
@@ -267,7 +266,7 @@ export const pruneSequences = (database: Database, call: PruneCall): Promise<Pru
   byIndexOnly(database, call.ctx, async (ctx) => {
     const rules = readPruneRules(call.rules);
     if (rules.latest === null) return { deletedJobs: 0, failedJobs: [], next: null };
-    if (call.alone === true && !(await takeTurn(database, ctx))) return null;
+    if (call.alone === true && !(await lockPruning(database, ctx))) return null;
     const after: Position = call.after === null ? { finishedAt: 1, passed: [] } : JSON.parse(call.after);
     const size = Math.max(call.limit, smallestPage);
     const page = await readPage(database, ctx, after, rules.latest, size);

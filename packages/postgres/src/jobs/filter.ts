@@ -27,8 +27,8 @@ export const filterConditions = (
         `((j.id = ${head}::${idType} AND j.${column} = j.id) OR (j.${column} = ${head}::${idType} AND ${further}))`,
     );
   const within = (from: number | undefined, before: number | undefined, column: string): void => {
-    add(from, (moment) => `j.${column} >= ${moment}::bigint`);
-    add(before, (moment) => `j.${column} < ${moment}::bigint`);
+    add(from, (time) => `j.${column} >= ${time}::bigint`);
+    add(before, (time) => `j.${column} < ${time}::bigint`);
   };
 
   oneOf(filter.ids?.filter(isId), "id", idType);
@@ -40,10 +40,10 @@ export const filterConditions = (
   oneOf(filter.failureReasons, "failure_reason");
   oneOf(filter.fingerprints, "fingerprint");
   oneOf(filter.leasedBy, "leased_by");
-  // As the indexes need it: no other jobs have these. A fingerprint is left in a job that an older version has redriven.
+  // The conditions of the indexes: no other jobs have these values.
   if (filter.fingerprints !== undefined) conditions.push("j.status = 'failed'", "j.fingerprint IS NOT NULL");
   if (filter.leasedBy !== undefined) conditions.push("j.status = 'running'");
-  // As the indexes need it: the first job of a sequence, and the root of a tree, are found by their own ids.
+  // The indexes lack the first job of a sequence and the root of a tree: these are found by their ids.
   ofFamily(filter.sequenceId, "sequence_id", "j.sequence_index > 0");
   ofFamily(filter.rootSequenceId, "root_sequence_id", "j.root_sequence_id <> j.id");
   if (filter.firstOf === "sequence") conditions.push("j.sequence_id = j.id");

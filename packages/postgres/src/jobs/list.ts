@@ -33,9 +33,9 @@ const pageByCreation = (
 };
 
 /**
- * Where jobs of a status are; a job may be in two of these places. Completed jobs have none, and there are too many of them.
- * With old statistics the planner takes a state that nobody is in for a common one, and reads the whole table to find the
- * first of it. The order is that of the index of the place, so that it goes by that one.
+ * The indexes that have the jobs of a status; a job may be in two of them. Completed jobs are in none, and too many. With old
+ * statistics the planner expects many jobs of a status that no job has, and reads the whole table to find the first. The order
+ * of an index makes it use that index.
  */
 const places: Readonly<Partial<Record<JobStatus, (isDue: string) => readonly string[]>>> = {
   pending: (isDue) => [
@@ -47,7 +47,7 @@ const places: Readonly<Partial<Record<JobStatus, (isDue: string) => readonly str
   failed: () => ["status = 'failed' ORDER BY created_at, id"],
 };
 
-/** As many as are read and sorted without anybody noticing. */
+/** The most jobs that are read and sorted for a page. */
 const mostSorted = 5_000;
 
 const placesOf = ({ statuses }: JobFilter, isDue: string): readonly string[] | undefined => {
@@ -56,8 +56,8 @@ const placesOf = ({ statuses }: JobFilter, isDue: string): readonly string[] | u
 };
 
 /**
- * A page of jobs that wait, run or have failed, if there are few in these states: then all of them are looked at, however many
- * have completed since. Undefined if there are many, or if other states are asked for.
+ * A page of waiting, running or failed jobs, if there are few of them: reads all of these and no completed jobs. Undefined if
+ * there are many, or for other statuses.
  */
 const listFewJobs = async (database: Database, call: Call & ListJobsCall): Promise<JobPage | undefined> => {
   const { query, tables } = database;
@@ -65,7 +65,7 @@ const listFewJobs = async (database: Database, call: Call & ListJobsCall): Promi
   if (page === undefined) return { jobs: [], next: null };
   const { conditions, params, order } = page;
   const limit = `$${params.length}::int`;
-  // There may be many jobs for later, which are not looked at where only those are wanted that are due before a moment.
+  // A filter by scheduled time leaves out deferred jobs, of which there may be many.
   const { statuses, scheduledBefore } = call.filter;
   const isDue =
     scheduledBefore !== undefined && statuses?.includes("pending")
@@ -127,13 +127,13 @@ const isNarrow = ({
   // All jobs that have failed may be too many to search their inputs at once.
   (inputContains === undefined && statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
 
-// Leasehold did not exist before.
+// No job is older than this.
 const earliest = Date.UTC(2020, 0, 1);
-// How far the clock that made an id may be from the clock of the store.
+// The most that the clock of a process may differ from that of the store.
 const clockToleranceMs = 3_600_000;
 
-/** The smallest UUID of version 7 of a moment. */
-const idOfMoment = (ms: number): string => {
+/** The smallest UUID of version 7 of a time. */
+const idOfTime = (ms: number): string => {
   const hex = Math.max(0, Math.floor(ms)).toString(16).padStart(12, "0");
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7000-8000-000000000000`;
 };
@@ -153,15 +153,15 @@ const hasTimeOrderedIds = async ({ query, tables }: Database, call: Call): Promi
   });
   if (row === undefined || row["first"] === null) return false;
   const latest = Number(row["now"]) + clockToleranceMs;
-  return text(row["first"]) >= idOfMoment(earliest) && text(row["last"]) <= idOfMoment(latest);
+  return text(row["first"]) >= idOfTime(earliest) && text(row["last"]) <= idOfTime(latest);
 };
 
-// How many jobs a call may look at, and so a statement.
-const mostLookedAt = 50_000;
+// The most jobs that a call reads.
+const mostRead = 50_000;
 
-const firstLook = 1_000;
+const firstRead = 1_000;
 
-/** In the order of the primary key. Never sorts, and looks at no more than a fixed number of jobs. */
+/** In the order of the primary key. Never sorts, and reads a limited number of jobs. */
 const listByKey = async (database: Database, call: ListCall): Promise<JobPage> => {
   const { query, tables, isId } = database;
   const { filter, limit, after } = call;
@@ -169,10 +169,10 @@ const listByKey = async (database: Database, call: ListCall): Promise<JobPage> =
   const [direction, comparison] = call.order === "oldest" ? ["ASC", ">"] : ["DESC", "<"];
   const found: StateJob[] = [];
   let position: PagePosition | null = after;
-  let lookedAt = 0;
+  let readCount = 0;
 
-  /** Looks at the next jobs by key, and keeps those of the filter. False when there were no more to look at. */
-  const look = async (size: number): Promise<boolean> => {
+  /** Reads the next jobs by key and keeps those of the filter. False if there are no more. */
+  const readNext = async (size: number): Promise<boolean> => {
     const { conditions, params } = filterConditions(tables, isId, filter);
     const bounds: string[] = ["true"];
     const bound = (sql: string, value: string): void => {
@@ -180,39 +180,39 @@ const listByKey = async (database: Database, call: ListCall): Promise<JobPage> =
       bounds.push(`id ${sql} $${params.length}::${tables.idType}`);
     };
     if (position !== null) bound(comparison, position.id);
-    if (filter.createdFrom !== undefined) bound(">=", idOfMoment(filter.createdFrom - clockToleranceMs));
-    if (filter.createdBefore !== undefined) bound("<", idOfMoment(filter.createdBefore + clockToleranceMs));
+    if (filter.createdFrom !== undefined) bound(">=", idOfTime(filter.createdFrom - clockToleranceMs));
+    if (filter.createdBefore !== undefined) bound("<", idOfTime(filter.createdBefore + clockToleranceMs));
     params.push(size, limit + 1 - found.length);
     const [sizeParam, limitParam] = [`$${params.length - 1}::int`, `$${params.length}::int`];
     const rows = await query(call.ctx, {
-      sql: `WITH looked AS (
+      sql: `WITH next AS (
           SELECT * FROM ${tables.job} WHERE ${bounds.join(" AND ")} ORDER BY id ${direction} LIMIT ${sizeParam}
         ), found AS (
-          SELECT j.* FROM looked AS j WHERE ${conditions.join(" AND ")} ORDER BY j.id ${direction} LIMIT ${limitParam}
+          SELECT j.* FROM next AS j WHERE ${conditions.join(" AND ")} ORDER BY j.id ${direction} LIMIT ${limitParam}
         ), last AS (
-          SELECT id, created_at FROM looked ORDER BY id ${direction === "ASC" ? "DESC" : "ASC"} LIMIT 1
+          SELECT id, created_at FROM next ORDER BY id ${direction === "ASC" ? "DESC" : "ASC"} LIMIT 1
         )
-        SELECT (SELECT count(*) FROM looked) AS looked_at, (SELECT id FROM last) AS last_id,
+        SELECT (SELECT count(*) FROM next) AS read_count, (SELECT id FROM last) AS last_id,
           (SELECT created_at FROM last) AS last_created_at, ${jobColumns("j")}
         FROM (SELECT) AS always LEFT JOIN found AS j ON true ORDER BY j.id ${direction}`,
       params,
     });
     const [first] = rows;
     for (const row of rows) if (row["id"] !== null) found.push(toStateJob(row));
-    const count = Number(first?.["looked_at"]);
-    lookedAt += count;
+    const count = Number(first?.["read_count"]);
+    readCount += count;
     if (count < size) return false;
     position = { createdAt: Number(first?.["last_created_at"]), id: text(first?.["last_id"]) };
     return true;
   };
 
-  let hasMore = await look(Math.max(firstLook, limit + 1));
-  while (hasMore && found.length <= limit && lookedAt < mostLookedAt) hasMore = await look(mostLookedAt / 5);
+  let hasMore = await readNext(Math.max(firstRead, limit + 1));
+  while (hasMore && found.length <= limit && readCount < mostRead) hasMore = await readNext(mostRead / 5);
   const page = toPage(found, limit);
   return page.next === null && hasMore ? { ...page, next: position } : page;
 };
 
-/** The types of sequences that have keys: the index of keys begins with them. It leaps from one to the next. */
+/** The types of sequences with keys, by a loose scan of the index of keys, which begins with them. */
 const listTypesWithKeys = async ({ query }: Database, call: Call): Promise<string[]> => {
   const rows = await query(call.ctx, {
     name: "types_with_keys",
@@ -228,7 +228,7 @@ const listTypesWithKeys = async ({ query }: Database, call: Call): Promise<strin
   return rows.map((row) => text(row["name"]));
 };
 
-/** A key belongs to a type, so that a key alone is looked for with all of them. */
+/** A key belongs to a type: a filter by key alone gets all types with keys. */
 const withTypesOfKeys = async (database: Database, call: ListCall): Promise<ListCall> => {
   const { filter } = call;
   if (filter.deduplicationKeys === undefined || filter.sequenceTypeNames !== undefined) return call;

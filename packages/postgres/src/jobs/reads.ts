@@ -41,7 +41,7 @@ export const getJobs = async (
   return call.jobIds.map((id) => found.get(id));
 };
 
-/** One statement, so that the first and the current job are read at the same moment. */
+/** One statement, so that the first and the current job are from one snapshot. */
 export const getSequences = async (
   { query, tables, isId }: Database,
   call: Call & { readonly sequenceIds: readonly string[] },
@@ -67,7 +67,7 @@ export const getSequences = async (
   });
 };
 
-/** A page of jobs, of which one more than `limit` was read to see whether there is a next page. */
+/** A page of jobs. One more than `limit` was read to find out whether there is a next page. */
 export const toPage = (jobs: readonly StateJob[], limit: number): JobPage => {
   const page = jobs.slice(0, limit);
   const last = page.at(-1);

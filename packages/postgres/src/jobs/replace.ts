@@ -7,18 +7,18 @@ import { findDuplicates } from "./deduplication.ts";
 import type { TimedTransaction } from "./dependants.ts";
 import { saveWaitingJobs } from "./edits.ts";
 
-// Starts that take the place of a duplicate that waits. The keys are locked, so no other start interferes. Workers do: the
-// duplicate is locked, too, and counts only if it still waits then. A claim that comes later passes over it until the
-// transaction ends, and then finds the new input.
+// Starts that replace a waiting duplicate. The keys are locked, so that no other start interferes. Against workers the duplicate
+// is locked as well, and replaced only if it still waits then. Later claims skip it until the transaction ends, and then read
+// the new input.
 
 /**
- * Whether the duplicate of this job has to be locked: it may be replaced; or it is to run after this transaction, so that
- * it sees what this transaction has written.
+ * Whether the duplicate of this job has to be locked: it may be replaced, or it must run after this transaction, to read what
+ * this transaction has written.
  */
 export const mayReplace = ({ deduplication }: NewJob): boolean =>
   deduplication !== null && (deduplication.onDuplicate !== undefined || deduplication.scope === "pending");
 
-/** The jobs whose places these starts have taken already, by the ids of the starts: their answers were lost. */
+/** The jobs that these starts have replaced before, by the ids of the starts: the replies were lost. */
 export const findReplacedBy = async (
   { query, tables }: Database,
   ctx: Context,
@@ -41,7 +41,7 @@ interface LockedDuplicates {
   readonly at: number;
 }
 
-/** Finds the duplicates of the jobs and locks those that wait. */
+/** Finds the duplicates of the jobs and locks the waiting ones. */
 export const lockDuplicates = async (
   database: Database,
   call: Call & CallInTransaction,
@@ -54,7 +54,7 @@ export const lockDuplicates = async (
       if (mayReplace(job) && "status" in duplicate && isWaiting(duplicate.status)) wanted.add(duplicate.id);
     const locked = await lockJobs(database, call, [...wanted]);
     const rows = [...locked.jobs.values()];
-    // Others have been claimed or deleted since: then something else may be the duplicate, or nothing.
+    // A duplicate was claimed or deleted in the meantime: search again.
     if (rows.length < wanted.size || !rows.every(({ status }) => isWaiting(status))) continue;
     for (const [job, { id }] of duplicates) {
       const row = locked.jobs.get(id);
@@ -64,7 +64,7 @@ export const lockDuplicates = async (
   }
 };
 
-/** Gives the starts their places, one after the other, and returns their answers. The duplicates are in `found`, locked. */
+/** Replaces the locked duplicates in `found`, one start after the other, and returns the results of the starts. */
 export const replaceDuplicates = async (
   database: Database,
   transaction: TimedTransaction,

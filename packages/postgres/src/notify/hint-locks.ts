@@ -3,20 +3,20 @@ import { createHash, randomBytes } from "node:crypto";
 import { plainArrayLiteral } from "../database/sql.ts";
 import type { PgNotifyProvider } from "./provider.ts";
 
-// PostgreSQL tells every session that listens. So that not all of them look for a single job, a notification of n jobs names
-// n advisory locks, and whoever gets one looks:
+// PostgreSQL notifies every listening session. A notification of n jobs names n advisory locks, and only a process that gets one
+// of them claims:
 //
 //   NOTIFY {"type":"mail","count":2,"hint":"00c0ffee00c0ffee"}
 //     every process with an idle worker ──▶ pg_try_advisory_lock(0x00c0ffee00c0ffee), then … + 1
-//     gets one ──▶ claims            gets none ──▶ sleeps on
+//     gets one ──▶ claims            gets none ──▶ keeps sleeping
 //
-// Such a lock is an entry in the memory of the server: nothing is written, and it ends with its session. It is kept for a
-// while, so that those who hear of the notification later find it taken.
+// Such a lock is an entry in the memory of the server: it writes nothing, and ends with its session. It is held for some
+// seconds, so that processes that receive the notification later do not get it.
 //
-// To ask takes a round trip before the claim. A session that is the only one with workers need not ask, and most are. Each of
-// them shares one more lock with all others, as long as it lives. Whoever could have that lock alone has no rivals.
+// To take a lock costs a round trip before the claim. The only session with workers, as in most deployments, skips that. Each
+// session shares one more lock with all others while it is open. A session that can get that lock alone has no rivals.
 
-// Beyond this the jobs are enough for everybody who is idle, and everybody looks.
+// A notification of more jobs names no locks: every idle process claims.
 const largestCounted = 32;
 
 const hintShape = /^[0-9a-f]{16}$/;
@@ -29,7 +29,7 @@ const lockKeys = (hintId: string, count: number): string[] => {
   );
 };
 
-/** Undefined where the provider cannot take locks: then one idle worker of each process looks. */
+/** Undefined if the provider cannot take locks: then one idle worker of each process claims. */
 export const createHintCounting = (provider: PgNotifyProvider): HintCounting | undefined =>
   provider.takeLocks && {
     publish: (channel, count, encode) => {
@@ -40,20 +40,20 @@ export const createHintCounting = (provider: PgNotifyProvider): HintCounting | u
   };
 
 export interface SessionLocks {
-  /** Takes the first `wanted` of these locks that nobody has, and says how many it got. */
+  /** Takes the first `wanted` free locks of these. Returns how many it got. */
   take(keys: readonly string[], wanted: number): Promise<number>;
-  /** Releases what the session had already when this was called before. */
+  /** Releases the locks that the session already had at the previous call. */
   releaseOld(): Promise<void>;
 }
 
-// The server has memory for 64 locks of each connection that it allows, shared by all. This many are a small part of that.
+// The server has memory for 64 locks per allowed connection, shared by all sessions. This is a small part of that.
 const mostHeld = 16;
 
 const takeSql = `SELECT key::text FROM unnest($1::bigint[]) AS key WHERE pg_try_advisory_lock(key) LIMIT $2::int`;
 
 const releaseSql = `SELECT pg_advisory_unlock(key)::text AS key FROM unnest($1::bigint[]) AS key`;
 
-/** Runs a statement in the session, after those before. */
+/** Runs a statement in the session, after the previous ones. */
 type SessionQuery = (
   name: string,
   text: string,
@@ -63,26 +63,26 @@ type SessionQuery = (
 const shareSql = `SELECT pg_try_advisory_lock_shared($1::bigint)::text AS key`;
 
 const aloneSql = `SELECT CASE WHEN pg_try_advisory_lock($1::bigint) THEN pg_advisory_unlock($1::bigint) ELSE false END::text AS key`;
-// Those who hear of a notification at the same time have all shared the lock by then.
-const lookAroundEveryMs = 1_000;
+// Long enough for all sessions that receive the same notification to share the lock.
+const checkEveryMs = 1_000;
 
 interface Rivals {
-  /** As far as is known, no other session takes locks of notifications on these channels. */
+  /** At the last check, no other session took locks of notifications on these channels. */
   readonly areAbsent: boolean;
-  /** To be called with every notification. Nobody waits for the answer; until it comes, everything is as it was. */
-  lookAround(): void;
+  /** Called with every notification. Checks in the background; `areAbsent` keeps its value until then. */
+  check(): void;
 }
 
 const createRivals = (channels: readonly string[], query: SessionQuery): Rivals => {
   const key = String(createHash("sha256").update(channels.join("\n")).digest().readBigInt64BE());
   let isShared = false;
   let areAbsent = false;
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let checkedAt = Number.NEGATIVE_INFINITY;
 
   const ask = async (name: string, text: string): Promise<boolean> =>
     (await query(name, text, [key]))[0]?.key === "true";
 
-  const look = async (): Promise<void> => {
+  const refresh = async (): Promise<void> => {
     if (isShared) areAbsent = await ask("leasehold_alone", aloneSql);
     else isShared = await ask("leasehold_share", shareSql);
   };
@@ -91,17 +91,17 @@ const createRivals = (channels: readonly string[], query: SessionQuery): Rivals 
     get areAbsent() {
       return areAbsent;
     },
-    lookAround: () => {
+    check: () => {
       const now = performance.now();
-      if (now - lookedAt < lookAroundEveryMs) return;
-      lookedAt = now;
-      // If the session is lost, whoever listens hears of that elsewhere.
-      look().catch(() => {});
+      if (now - checkedAt < checkEveryMs) return;
+      checkedAt = now;
+      // The listener reports a lost session.
+      refresh().catch(() => {});
     },
   };
 };
 
-/** The locks of one session, among those that listen to the same channels. */
+/** The locks of one session that listens to these channels. */
 export const createSessionLocks = (channels: readonly string[], query: SessionQuery): SessionLocks => {
   const rivals = createRivals(channels, query);
   /** The oldest first. */
@@ -115,10 +115,10 @@ export const createSessionLocks = (channels: readonly string[], query: SessionQu
   };
 
   const takeNow = async (keys: readonly string[], wanted: number): Promise<number> => {
-    // A session gets a lock that it has as often as it asks.
+    // A session can take its own lock again, so these are left out.
     const others = keys.filter((key) => !held.has(key));
     if (others.length === 0 || wanted <= 0) return 0;
-    // The newest stay: who is slow may not have heard of their notifications yet.
+    // Keeps the newest: slower processes may not have received their notifications yet.
     if (held.size >= mostHeld) await release([...held].slice(0, -mostHeld / 2));
     const taken = await query("leasehold_lock", takeSql, [plainArrayLiteral(others), wanted]);
     for (const { key } of taken) held.add(key);
@@ -131,7 +131,7 @@ export const createSessionLocks = (channels: readonly string[], query: SessionQu
         ? Promise.resolve(Math.min(keys.length, wanted))
         : last.then(() => takeNow(keys, wanted));
       last = taking.catch(() => {});
-      rivals.lookAround();
+      rivals.check();
       return taking;
     },
     releaseOld: async () => {

@@ -7,7 +7,7 @@ export interface ListenerOptions {
   readonly channels: readonly string[];
   readonly heartbeatMs: number;
   readonly onMessage: (channel: string, payload: string) => void;
-  /** The session listens again after a loss, or later than it should have: messages may have been missed. */
+  /** The session listens again after a loss, or for the first time after a delay: messages may have been missed. */
   readonly onListening: () => void;
   readonly onError: (error: unknown) => void;
 }
@@ -29,11 +29,11 @@ const closeDeadlineMs = 1_000;
 const timeout = (what: string, ms: number) => (): Error => new NotifyTimeoutError(what, ms);
 
 /**
- * Keeps a session listening for as long as it is open:
+ * Keeps a session listening until it is closed:
  *
  *   connect ─▶ listen ─▶ ping, ping, … ─ lost or silent ─▶ pause ─▶ connect
  *
- * The heartbeat finds what the network does not report: a connection whose other end is gone.
+ * The heartbeat detects a connection whose other end is gone, which the network does not report.
  */
 export const openListener = ({
   provider,
@@ -57,7 +57,7 @@ export const openListener = ({
       () => {},
     );
 
-  /** Closing a connection whose other end is gone can take for ever. */
+  /** Closing a connection whose other end is gone may never return. */
   const end = (subscription: PgSubscription): Promise<void> =>
     withDeadline(subscription.close(), closeDeadlineMs, timeout("Closing", closeDeadlineMs)).catch(() => {});
 

@@ -21,7 +21,7 @@ export interface PgTransportOptions {
 // PostgreSQL refuses payloads of 8,000 bytes and more.
 const largestMessageBytes = 7_900;
 
-/** LISTEN/NOTIFY. PostgreSQL tells every session that listens; advisory locks decide which of them look. */
+/** LISTEN/NOTIFY. PostgreSQL notifies every listening session; advisory locks decide which of them claim. */
 export const createPgTransport = (options: PgTransportOptions): NotifyTransport => {
   const { notifyProvider, channelPrefix, heartbeatMs, onError } = options;
   let listener: Listener | undefined;
@@ -51,11 +51,11 @@ export const createPgTransport = (options: PgTransportOptions): NotifyTransport 
 
 export interface PgNotifyAdapterOptions {
   readonly notifyProvider: PgNotifyProvider;
-  /** Every channel begins with it. Adapters with the same prefix in the same database hear each other. Default: "leasehold". */
+  /** The prefix of all channels. Adapters with the same prefix in one database notify each other. Default: "leasehold". */
   readonly channelPrefix?: string | undefined;
   /** How often the listening connection is checked. Default: 10,000. */
   readonly heartbeatMs?: number | undefined;
-  /** Called with lost connections and errors that listeners throw. By default they are ignored, and polling goes on. */
+  /** Called with lost connections and with errors that listeners throw. Default: they are ignored, and workers poll. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
@@ -67,11 +67,11 @@ const checkHeartbeat = (heartbeatMs: unknown): number => {
 };
 
 /**
- * Carries notifications by LISTEN/NOTIFY. As many idle workers look for jobs as there are jobs; in each process, if the
- * provider cannot take locks. After a lost connection the adapter listens again and has everyone look once.
+ * Carries notifications by LISTEN/NOTIFY. A notification wakes as many idle workers as there are jobs, or as many in each
+ * process if the provider cannot take locks. After a lost connection the adapter listens again and makes every worker claim once.
  *
- * Resolves once it listens, or after two seconds without PostgreSQL; it then listens as soon as the server can be
- * reached. Only an invalid option rejects.
+ * Resolves once it listens, or after two seconds without PostgreSQL; then it listens as soon as the server can be reached. Only
+ * an invalid option rejects.
  */
 export const createPgNotifyAdapter = async (options: PgNotifyAdapterOptions): Promise<NotifyAdapter> => {
   const {

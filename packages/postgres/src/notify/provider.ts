@@ -23,17 +23,16 @@ export interface PgNotifyProvider {
   subscribe(channels: readonly string[], handlers: PgSubscriptionHandlers): Promise<PgSubscription>;
 
   /**
-   * Takes session-level advisory locks with these keys, bigints as text, in the session that listens: the first `wanted` of
-   * those that nobody has. Resolves with how many it got; a lock that the session has already does not count. The locks are
-   * kept for some seconds if possible. Without this method notifications are not counted, and one idle worker of each process
-   * looks for jobs.
+   * Takes session-level advisory locks with these keys, bigints as text, in the session that listens: the first `wanted` free
+   * ones. Resolves with how many it got, without locks that the session already has. The locks are held for some seconds if
+   * possible. Without this method notifications are not counted, and one idle worker of each process claims.
    */
   takeLocks?(keys: readonly string[], wanted: number): Promise<number>;
 }
 
 /**
- * One statement for all payloads, which are passed as one text. Losing a notification in a crash does no harm. So this
- * transaction does not wait for the disk, and listeners hear of it sooner.
+ * One statement for all payloads, which are passed as one text. The transaction does not wait for the disk, so that listeners
+ * receive it sooner: a notification lost in a crash does no harm.
  */
 export const publishSql = `WITH unhurried AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true))
 SELECT pg_notify($1, payload)::text FROM unhurried, json_array_elements_text($2::text::json) AS payload`;

@@ -86,14 +86,14 @@ export const createDrizzleStateProvider = <TDb extends DrizzleLike>(
     provideContext: (callback) => callback({ tx: db }),
     // With some drivers Drizzle sets the level with an extra statement. The adapter does that only where it is needed.
     runInTransaction: (callback) => run(root, callback),
-    // Drivers that keep track of failed statements want to set savepoints themselves.
+    // Drivers that track failed statements have to set savepoints on their own.
     runInSavepoint: (callback, parent) => run(parent.tx as Transaction, callback),
     isInTransaction: async (ctx) => {
       try {
         const { tx } = ctx as DrizzleContext<Transaction>;
         const isTransaction = typeof tx.rollback === "function" && typeof tx.setTransaction === "function";
         if (!isTransaction || ended.has(tx)) return false;
-        // Drizzle does not mark the end of transactions that you began yourself. A client of `pg` knows it, from 8.17 on.
+        // Drizzle does not mark the end of transactions that the user began. A client of `pg` reports it, from 8.17 on.
         return tx._.session.client?.getTransactionStatus?.() !== "I";
       } catch {
         return false;

@@ -36,7 +36,7 @@ interface Connection {
   query(query: Query): Promise<{ readonly rows: SqlRow[] }>;
 }
 
-/** What has the connections of a Knex: those of the pool, or the one of a transaction. Knex does not type it. */
+/** The source of connections of a Knex or a transaction. Knex does not type it. */
 interface KnexClient {
   acquireConnection(): Promise<Connection>;
   releaseConnection(connection: Connection): Promise<void>;
@@ -66,7 +66,7 @@ export const createKnexStateProvider = <TKnex extends KnexLike>(
 
   return {
     provideContext: (callback) => callback({ trx: knex }),
-    // If it did not reject, a callback that throws `undefined` would look like one that succeeds.
+    // Otherwise a callback that throws `undefined` would seem to succeed.
     runInTransaction: (callback, { isolationLevel = "read committed" } = {}) =>
       transaction((trx) => callback({ trx }), { isolationLevel, doNotRejectOnRollback: false }),
     setsIsolationLevel: true,

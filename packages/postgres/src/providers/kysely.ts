@@ -7,7 +7,7 @@ import {
   type SqlRow,
 } from "../database/provider.ts";
 
-// The types are described here and not imported, so that one can compile without Kysely.
+// The types are declared here and not imported, so that users without Kysely can compile.
 
 /** What is used of a `Kysely` with its `PostgresDialect`. */
 export interface KyselyLike {
@@ -53,7 +53,7 @@ export const createKyselyStateProvider = <TDb extends KyselyLike>(
   if (typeof db?.transaction !== "function" || typeof db.connection !== "function") {
     throw new InvalidOptionError("db", "must be a Kysely", typeof db);
   }
-  // Your plugins could rename the columns of results.
+  // Plugins of the user could rename the columns of results.
   const plain = db.withoutPlugins() as Executor;
 
   return {
@@ -68,7 +68,7 @@ export const createKyselyStateProvider = <TDb extends KyselyLike>(
       try {
         const { trx } = ctx as KyselyContext<KyselyLike & Executor>;
         if (!trx.isTransaction) return false;
-        // This sends nothing: Kysely itself refuses to use a transaction that has ended.
+        // Sends nothing: Kysely refuses to use a transaction that has ended.
         return await trx.getExecutor().provideConnection(async () => true);
       } catch {
         return false;

@@ -31,7 +31,7 @@ export interface PgDedicatedClientLike extends PgListeningClientLike {
 }
 
 export interface PgNotifyProviderOptions {
-  /** Yours. Without `createClient` one of its clients is kept to listen; until there is one, notifications are sent through it. */
+  /** Yours. Sends notifications until a client listens. Without `createClient` that client is one of the pool. */
   readonly pool: PgNotifyPoolLike;
   /**
    * Makes the client that listens, not yet connected: `() => new pg.Client(…)`. Needed when the pool goes through a
@@ -47,7 +47,7 @@ type Statement = Parameters<PgClientLike["query"]>[0];
 /** A session that listens. */
 interface Listening {
   readonly client: PgListeningClientLike;
-  /** Runs a statement after those before: a client of `pg` wants one at a time. */
+  /** Runs a statement after the previous ones: a client of `pg` takes one at a time. */
   query(statement: Statement): Promise<unknown>;
   readonly locks: SessionLocks;
 }
@@ -59,7 +59,7 @@ const createListening = (client: PgListeningClientLike, channels: readonly strin
     last = answer.catch(() => {});
     return answer;
   };
-  // A session that listens is never behind a pooler in transaction mode. So the server can keep its statements.
+  // A listening session is never behind a pooler in transaction mode, so that statements can be prepared.
   const locks = createSessionLocks(channels, async (name, text, values) => {
     const { rows } = (await query({ name, text, values: [...values] })) as { rows: { key: string }[] };
     return rows;
@@ -72,7 +72,7 @@ interface Session {
   end(): Promise<void>;
 }
 
-// The transaction does not wait for the disk, so a server that is well answers within a few milliseconds.
+// The transaction does not wait for the disk, so a healthy server answers within a few milliseconds.
 const longestAnswerMs = 250;
 
 const noAnswer = (): Error => new NotifyTimeoutError("NOTIFY", longestAnswerMs);
@@ -92,8 +92,7 @@ export const createPgPoolNotifyProvider = (options: PgNotifyProviderOptions): Pg
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
 
-  // The listening client has little else to do. So notifications go out through it, one at a time, and take no
-  // connection from the work.
+  // The listening client is mostly idle, so it sends notifications as well, one at a time. That takes no connection from jobs.
   let listening: Listening | undefined;
   let isSending = false;
 
@@ -106,7 +105,7 @@ export const createPgPoolNotifyProvider = (options: PgNotifyProviderOptions): Pg
     }
     const client = await pool.connect();
     client.on("error", onError);
-    // It carries LISTEN: nobody else should get it.
+    // Destroyed rather than returned to the pool, because it listens.
     return { client, end: async () => client.release(true) };
   };
 
@@ -116,14 +115,14 @@ export const createPgPoolNotifyProvider = (options: PgNotifyProviderOptions): Pg
   ): Promise<PgSubscription> => {
     let over = false;
     let session: Session | undefined;
-    const forget = (): void => {
+    const stopUsing = (): void => {
       if (listening?.client === session?.client) listening = undefined;
     };
     const lose = (reason: unknown): void => {
       if (over) return;
       over = true;
-      forget();
-      // The connection may only be half dead; nothing more is expected of it.
+      stopUsing();
+      // The connection may still be half open.
       session?.end().catch(() => {});
       onLost(reason);
     };
@@ -148,7 +147,7 @@ export const createPgPoolNotifyProvider = (options: PgNotifyProviderOptions): Pg
       close: async () => {
         if (over) return;
         over = true;
-        forget();
+        stopUsing();
         await session.end();
       },
     };
@@ -169,7 +168,7 @@ export const createPgPoolNotifyProvider = (options: PgNotifyProviderOptions): Pg
       const sent = listening.query(statement).finally(() => {
         isSending = false;
       });
-      // A connection whose other end is gone never answers. Whoever hears the notification twice looks once too often.
+      // A connection whose other end is gone never answers. A notification that arrives twice costs one claim.
       await withDeadline(sent, longestAnswerMs, noAnswer).catch(() => pool.query(statement));
     },
     subscribe,

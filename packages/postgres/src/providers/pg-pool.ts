@@ -21,11 +21,11 @@ const ignore = (): void => {};
 const done = new WeakSet<PgPoolEvents>();
 
 /**
- * Keeps a `Pool` of `pg` from ending the process when a server goes away. In Node, an `error` event without a listener does
- * that, and a pool listens to its clients only while they are idle. Nothing is lost by ignoring the event: the query that
- * runs is rejected as well, and the pool replaces the client.
+ * Keeps a `Pool` of `pg` from ending the process when a server goes down. In Node, an `error` event without a listener does
+ * that, and a pool listens to its clients only while they are idle. Ignoring the event loses no error: the running query is
+ * rejected as well, and the pool replaces the client.
  *
- * `createPgPoolStateProvider` and the provider for Drizzle do this themselves. Call it for a pool that you use with Kysely.
+ * `createPgPoolStateProvider` and the provider for Drizzle call it. Call it for a pool that you use with Kysely.
  */
 export const ignorePoolErrors = (pool: PgPoolEvents): void => {
   if (done.has(pool)) return;
@@ -78,8 +78,6 @@ export interface PgPoolProviderOptions<TPool extends PgPoolLike> {
   readonly prepareStatements?: boolean | undefined;
 }
 
-const ignorePgPool = (): void => {};
-
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 const rowsOf = <TRow>({ rows }: { readonly rows: TRow[] }): TRow[] => rows;
@@ -99,8 +97,7 @@ export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
   if (!isObject(pool) || typeof pool.connect !== "function" || typeof pool.query !== "function") {
     throw new InvalidOptionError("pool", "must be a Pool of pg", typeof pool);
   }
-  // Also for the moment between a connection and the answer of `connect`: one packet of the server may contain both that it
-  // is ready and that it ends the connection.
+  // Also before `connect` resolves: one packet of the server may both confirm and end the connection.
   ignorePoolErrors(pool);
 
   const toQuery = ({ sql, params, name }: SqlStatement): Parameters<PgClientLike["query"]>[0] => ({
@@ -112,14 +109,14 @@ export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
   // For versions of `pg` without `getTransactionStatus`.
   const inTransaction = new WeakSet<object>();
 
-  /** The pool does not listen to a client that it has lent out. If that loses its server, it would end the process. */
+  /** The pool does not listen to a borrowed client: without a listener, the loss of its server would end the process. */
   const borrow = async (): Promise<TClient> => {
     const client = (await pool.connect()) as TClient;
-    client.on("error", ignorePgPool);
+    client.on("error", ignore);
     return client;
   };
-  const giveBack = (client: TClient, broken?: Error): void => {
-    client.off("error", ignorePgPool);
+  const release = (client: TClient, broken?: Error): void => {
+    client.off("error", ignore);
     // A client that cannot roll back is not returned to the pool.
     client.release(broken);
   };
@@ -135,22 +132,22 @@ export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
       inTransaction.add(client);
       const result = await callback({ client });
       const { command } = await client.query({ text: "COMMIT", values: [] });
-      // PostgreSQL answers this when a statement failed and the callback ignored that.
+      // The answer of PostgreSQL if a statement failed and the callback ignored the error.
       if (command === "ROLLBACK") throw new TransactionRolledBackError();
       return result;
     } catch (error) {
       await client.query({ text: "ROLLBACK", values: [] }).catch((failure: unknown) => {
         broken = asError(failure);
       });
-      // The next connection may lead to the new primary; this one never will.
+      // A new connection may lead to the new primary; this one never will.
       if (isFromReadOnlyServer(error)) broken ??= asError(error);
-      // A handler that timed out may still use the client, and so may a call that did. What they do must not become part of
-      // another transaction, so the client is not returned to the pool.
+      // A handler or call that timed out may still use the client, and must not do so in another transaction: the client is
+      // not returned to the pool.
       if (error instanceof JobAttemptEndedError || error instanceof StoreCallTimeoutError) broken ??= error;
       throw error;
     } finally {
       inTransaction.delete(client);
-      giveBack(client, broken);
+      release(client, broken);
     }
   };
 
@@ -164,7 +161,7 @@ export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
         if (isFromReadOnlyServer(error)) broken = asError(error);
         throw error;
       } finally {
-        giveBack(client, broken);
+        release(client, broken);
       }
     },
     runInTransaction,

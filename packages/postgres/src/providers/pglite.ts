@@ -48,7 +48,7 @@ export const createPGliteStateProvider = <TDb extends PGliteLike>(
     isInTransaction: async (ctx) => {
       try {
         const { tx } = ctx as PGliteContext<{ closed: boolean }>;
-        // A database has `closed`, too, but only a transaction has `rollback`.
+        // A database has `closed` as well, but only a transaction has `rollback`.
         return "rollback" in tx && "closed" in tx && !tx.closed;
       } catch {
         return false;

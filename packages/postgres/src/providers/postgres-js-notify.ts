@@ -13,14 +13,14 @@ export interface PostgresJsNotifyLike {
       onMessage: (payload: string) => void,
       onListening?: () => void,
     ): Promise<{ unlisten(): Promise<void> }>;
-    /** Where the library keeps the connection that listens, and what it listens to. */
+    /** The listening connection of the library, and its channels. */
     readonly sql?: { unsafe: PostgresJsTransactionLike["unsafe"] };
     readonly channels?: Record<string, unknown>;
   };
 }
 
 export interface PostgresJsNotifyProviderOptions {
-  /** Yours. It keeps a connection of its own for listening. */
+  /** Yours. It opens a separate connection to listen. */
   readonly sql: PostgresJsNotifyLike;
 }
 
@@ -50,8 +50,8 @@ export const createPostgresJsNotifyProvider = (
 
   const leaveStandby = createStandbyExit({ unsafe: (text) => sql.listen.sql!.unsafe(text) });
 
-  /** Otherwise the library repeats the error for as long as the connection lasts. */
-  const forget = (channel: string, error: unknown): void => {
+  /** Without this the library repeats the error while the connection is open. */
+  const dropChannel = (channel: string, error: unknown): void => {
     const { channels } = sql.listen;
     if (channels) delete channels[channel];
     leaveStandby(error);
@@ -67,9 +67,9 @@ export const createPostgresJsNotifyProvider = (
         over = true;
         await Promise.all(subscriptions.map(({ unlisten }) => unlisten().catch(() => {})));
       };
-      const listen = async (channel: string, hear: (payload: string) => void): Promise<void> => {
-        const heard = (payload: string): void => {
-          if (!over) hear(payload);
+      const listen = async (channel: string, receive: (payload: string) => void): Promise<void> => {
+        const onPayload = (payload: string): void => {
+          if (!over) receive(payload);
         };
         const onListening = (): void => {
           if (over) return;
@@ -80,14 +80,14 @@ export const createPostgresJsNotifyProvider = (
           }
         };
         try {
-          subscriptions.push(await sql.listen(channel, heard, onListening));
+          subscriptions.push(await sql.listen(channel, onPayload, onListening));
         } catch (error) {
-          forget(channel, error);
+          dropChannel(channel, error);
           throw error;
         }
       };
 
-      // The listening connection cannot run a query. So a ping is a message to it, which must arrive.
+      // The listening connection cannot run a query, so that a ping is a message to it.
       const echoChannel = `leasehold_echo_${randomUUID().replaceAll("-", "")}`;
       let echoed = (): void => {};
       try {

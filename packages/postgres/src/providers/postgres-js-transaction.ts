@@ -8,14 +8,14 @@ export interface PostgresJsTransactionLike {
   savepoint(...args: never[]): unknown;
 }
 
-/** What is used of a query of the library. It is sent by its `handler`, and settled by whoever has the answer. */
+/** What is used of a query of the library. `handler` sends it, and the connection settles it. */
 interface Query {
   handler: { (query: Query): unknown; debug?: unknown };
   resolve(result: unknown): void;
   reject(error: unknown): void;
 }
 
-/** What is known of the connection of a transaction and its savepoints. */
+/** The state of the connection of a transaction and its savepoints. */
 export interface TransactionState {
   /** The connection was lost while the callback was running. */
   isLost: boolean;
@@ -41,27 +41,26 @@ const codesOfLoss: ReadonlySet<unknown> = new Set([
   "ETIMEDOUT",
 ]);
 
-/** Whether the library or the system says that a connection has ended. */
-const saysLost = (error: unknown): boolean => codesOfLoss.has((error as { code?: unknown } | null)?.code);
+/** Whether the error reports that a connection has ended. */
+const isLoss = (error: unknown): boolean => codesOfLoss.has((error as { code?: unknown } | null)?.code);
 
 /**
- * Waits until every connection that has failed is closed for the library, too. A socket reports an error at once, but closes
- * only at the end of that turn of the event loop. Whatever the library is given to send in between, it keeps: nobody gets an
- * answer, and the connection is of no use any more. Timers come after that.
+ * Waits until the library has closed every failed connection. A socket reports an error at once, but closes only at the end of
+ * that turn of the event loop. Queries in between are never answered, and make the connection unusable. Timers run after that.
  */
 const connectionsClosed = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 0));
 
-/** Passes a rejection on when it is safe to use the pool again. */
+/** Delays a rejection until it is safe to use the pool again. */
 export const rejectSafely = async <T>(work: PromiseLike<T>): Promise<T> => {
   try {
     return await work;
   } catch (error) {
-    if (saysLost(error)) await connectionsClosed();
+    if (isLoss(error)) await connectionsClosed();
     throw error;
   }
 };
 
-/** Nothing is sent any more, and nobody waits for an answer any more: the library forgets some of the queries. */
+/** Stops sending, and rejects all open queries: the library never settles some of them. */
 const lose = (state: TransactionState): void => {
   state.isLost = true;
   const open = [...state.open];
@@ -72,7 +71,7 @@ const lose = (state: TransactionState): void => {
 const isQuery = (value: unknown): value is Query =>
   typeof value === "object" && value !== null && "handler" in value && "reject" in value;
 
-/** Refuses the query if the connection is lost when it is to be sent, and learns from it if the connection is lost. */
+/** Rejects the query if the connection is already lost, and marks the connection as lost if the query fails with that. */
 const watch = (query: Query, state: TransactionState): void => {
   const { handler } = query;
   const send = (): unknown => {
@@ -84,7 +83,7 @@ const watch = (query: Query, state: TransactionState): void => {
     };
     query.reject = (error) => {
       state.open.delete(query);
-      if (saysLost(error)) lose(state);
+      if (isLoss(error)) lose(state);
       reject(error);
     };
     state.open.add(query);
@@ -111,7 +110,7 @@ const guard = (call: Function, state: TransactionState): Function =>
 
 type Callback = (transaction: never) => unknown;
 
-/** The `savepoint` for the callback, which is called with a callback of its own, or as a template. */
+/** The `savepoint` for the callback, which calls it with a nested callback or as a template. */
 const guardSavepoints =
   (savepoint: Function, state: TransactionState) =>
   (...args: unknown[]): Promise<unknown> => {
@@ -129,11 +128,11 @@ const guardSavepoints =
   };
 
 /**
- * Calls back with a transaction of `postgres`, such that nothing is sent once its connection is lost.
+ * Calls back with a transaction of `postgres` that sends nothing once its connection is lost.
  *
- * The library would send it: the statements of the callback, and the COMMIT or ROLLBACK that follows. If the connection is
- * still closed, that ends the process; if others use it again, it becomes part of what they do. So statements are refused, and
- * the library never learns how the callback ended: it gets what `onLost` returns.
+ * The library would send the statements of the callback, and the COMMIT or ROLLBACK that follows. On a closed connection that
+ * ends the process; on one that is in use again it becomes part of another transaction. So statements are refused, and the library
+ * gets the result of `onLost` instead of that of the callback.
  */
 const callWithGuard = async <TTransaction extends PostgresJsTransactionLike, T>(
   transaction: TTransaction,
@@ -165,7 +164,7 @@ export const guardBegin = async <TTransaction extends PostgresJsTransactionLike,
   const state = newTransactionState();
   let isReported = false;
   let settled: Promise<unknown> | undefined;
-  // If the library does not report the loss itself, there was none, and it has to roll back.
+  // If the library does not report the loss, there was none, and it has to roll back.
   const onLost = (error: unknown): Promise<never> =>
     new Promise((_resolve, reject) => {
       setTimeout(() => {
@@ -181,11 +180,11 @@ export const guardBegin = async <TTransaction extends PostgresJsTransactionLike,
     return (await begin((transaction) => callWithGuard(transaction, state, run, onLost))) as T;
   } catch (error) {
     isReported = true;
-    // While the callback is running, only a loss rejects. The callback ends first, as with any other error: it must not run
-    // twice at a time.
+    // While the callback is running, only a loss rejects. Wait for the callback, as with any other error: it must not run twice
+    // at a time.
     lose(state);
     await settled;
-    if (saysLost(error)) await connectionsClosed();
+    if (isLoss(error)) await connectionsClosed();
     throw error;
   }
 };
@@ -212,8 +211,8 @@ export const guardSavepoint = <TTransaction extends PostgresJsTransactionLike, T
     };
     const result = savepoint((transaction) => callWithGuard(transaction, state, work, onLost));
     (result as Promise<T>).then(resolve, (error: unknown) => {
-      // What the callback throws may be about a connection to something else.
-      if (error !== thrown && saysLost(error)) lose(state);
+      // An error of the callback may be about another connection.
+      if (error !== thrown && isLoss(error)) lose(state);
       reject(error);
     });
   });

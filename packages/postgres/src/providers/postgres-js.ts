@@ -44,9 +44,9 @@ export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransa
 /**
  * A provider over `postgres` (postgres.js). Its context is `{ sql }`, with the `sql` of a `begin` callback.
  *
- * Up to version 3.4.9 the library does not always survive the loss of a connection: it may throw where nobody can catch it, or
- * keep a connection that never answers again (porsager/postgres issues 1066, 1154 and 1208). The provider keeps that from
- * happening in its own transactions; in those that you begin yourself it cannot. `pg` has no such problems.
+ * Up to version 3.4.9 the library does not always survive the loss of a connection: it may throw an error that cannot be caught,
+ * or keep a connection that never answers again (porsager/postgres issues 1066, 1154 and 1208). The provider prevents that in its
+ * transactions, but not in those that you begin. `pg` has no such problems.
  */
 export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTransactionLike>(
   options: PostgresJsProviderOptions<TTransaction>,
@@ -67,8 +67,8 @@ export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTra
   ): Promise<readonly SqlRow[]> => {
     const prepare = prepareStatements && name !== undefined;
     const result = await rejectSafely(on.unsafe(text, [...params] as never[], { prepare }));
-    // With several hosts, the library does not reject the first query of a connection that is lost. When it has connected again,
-    // it resolves it with a result that no command has led to.
+    // With several hosts, the library does not reject the first query of a lost connection. After it has connected again, it
+    // resolves the query with a result without a command.
     if ((result as { command?: unknown }).command === null) throw lostConnection();
     return [...result] as SqlRow[];
   };
@@ -147,7 +147,7 @@ export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTra
   };
 };
 
-// The server ends a session that is idle for a millisecond. It says so while nobody waits for an answer, so no query fails.
+// The server ends a session that is idle for a millisecond. No query is running then, so none fails.
 const endOnStandby = `SELECT pg_backend_pid() AS pid,
   CASE WHEN pg_is_in_recovery() THEN set_config('idle_session_timeout', '1', false) END AS timeout`;
 
@@ -156,12 +156,11 @@ const mostConnections = 100;
 const deadlineMs = 1_000;
 
 /**
- * Ends the connections of a pool that lead to a standby, after an error that only a standby can be the reason for.
+ * Ends the connections of a pool that lead to a standby, after an error that only a standby causes.
  *
- * The library looks for a primary when it connects (`target_session_attrs`). But if the server has ended the connection while a
- * query was running, the next time it connects it takes any host. Such a connection would stay in the pool, and every write on it
- * would fail. Nor can a single connection be closed. So all that are open are visited: the library uses the one next that has
- * not been used for the longest time.
+ * The library searches for a primary when it connects (`target_session_attrs`). But if the server ended the previous connection
+ * during a query, it takes any host. Such a connection would stay in the pool, and every write on it would fail. The library
+ * cannot close a single connection. So a query visits all open ones: the library always uses the least recently used.
  */
 export const createStandbyExit = (sql: {
   unsafe: PostgresJsTransactionLike["unsafe"];
@@ -184,13 +183,13 @@ export const createStandbyExit = (sql: {
 
   const leave = async (): Promise<void> => {
     isUnderWay = true;
-    // A server that hangs must not prevent the next visit.
+    // A server that does not answer must not prevent the next visit.
     const deadline = setTimeout(() => (isUnderWay = false), deadlineMs);
     deadline.unref();
     try {
       await visitAll();
     } catch {
-      // What fails here fails for others, too: they call again.
+      // The next failed statement calls again.
     }
     clearTimeout(deadline);
     isUnderWay = false;

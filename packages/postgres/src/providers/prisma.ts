@@ -75,7 +75,7 @@ export const createPrismaStateProvider = <TClient extends PrismaLike>(
         if (open.has(tx)) return true;
         // Only the client itself can be disconnected.
         if (typeof tx.$queryRawUnsafe !== "function" || "$disconnect" in tx) return false;
-        // A transaction that you began yourself. Whether it has ended shows only when it is used.
+        // A transaction that the user began. Whether it has ended is unknown until it is used.
         await tx.$queryRawUnsafe("SELECT 1");
         return true;
       } catch {
