@@ -18,7 +18,7 @@ import type { Migrations } from "./migrations/migrate.ts";
 export interface DiagnosticsContext {
   readonly migrations: Migrations;
   readonly tables: Tables;
-  /** The database's file; null where it is not known, or the database is in memory. */
+  /** The database's file; null if the provider has none, or the database is in memory. */
   readonly file: string | null;
   /** Reads as every operation does. */
   read<T>(look: (db: SqliteConnection) => T): Promise<T>;
@@ -37,7 +37,7 @@ const pragma = (db: SqliteConnection, name: string): unknown => db.first(`PRAGMA
 const sizeOf = (db: SqliteConnection): number =>
   Number(pragma(db, "page_count")) * Number(pragma(db, "page_size"));
 
-/** What a check of the file says. Where it is so damaged that it cannot be checked, that is the answer. */
+/** The rows of an integrity check. If the file is too damaged to be checked, the error is the result. */
 const findDamage = async ({ read }: DiagnosticsContext, check: string): Promise<string[]> => {
   try {
     return (await read((db) => db.query(`PRAGMA ${check}(5)`, []))).map(([text]) => String(text));

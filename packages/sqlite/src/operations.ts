@@ -32,7 +32,7 @@ import { prepareRecurringJobs } from "./recurring.ts";
 import { createJobLookup } from "./rows/job-table.ts";
 import { createRunnable, prepareRequeueExpired } from "./rows/runnable.ts";
 
-/** Everything the adapter can do, over tables of these names. Each operation takes the connection to use. */
+/** All operations of the adapter, over tables of these names. Each takes the connection to use. */
 export const createOperations = (tables: Tables): Operations => {
   const lookup = createJobLookup(tables);
   const runnable = createRunnable(tables);
@@ -67,7 +67,7 @@ export const createOperations = (tables: Tables): Operations => {
 
     renewLeases: prepareRenewLeases(tables, readLeases),
     lockHeldJobs: prepareLockHeldJobs(readLeases),
-    // The open transaction is the only writer, so everything is locked already.
+    // The open transaction is the only writer, so all rows are locked already.
     lockSequence: (db, { sequenceId }) => lookup.getSequences(db, [sequenceId])[0],
     commitOutcomes: prepareCommitOutcomes(
       tables,

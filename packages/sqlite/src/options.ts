@@ -10,7 +10,7 @@ import type { SqliteStateProvider } from "./database/provider.ts";
 import type { SqliteDriver } from "./providers/drivers.ts";
 
 interface CommonOptions<TJobId extends string> {
-  /** Goes before the name of every table and index. Default: `leasehold_`; may be empty. */
+  /** The prefix of every table and index. Default: `leasehold_`; may be empty. */
   readonly tablePrefix?: string | undefined;
   /** The SQL type of columns with job ids. Default: `TEXT`. */
   readonly idType?: string | undefined;
@@ -18,13 +18,13 @@ interface CommonOptions<TJobId extends string> {
   readonly idGenerator?: (() => TJobId) | undefined;
   /** How to wait for a lock that another process holds. */
   readonly connectionRetryConfig?: Partial<ConnectionRetryConfig> | undefined;
-  /** Says which other errors are transient, so that the call may be retried. */
+  /** Returns true for further errors that are transient, so that the call may be retried. */
   readonly isTransientError?: ((error: unknown) => boolean) | undefined;
   /** Whether to bring the tables up to date now. Default: true. */
   readonly migrate?: boolean | undefined;
   /** The write-ahead log is truncated when it is larger than this. Default: 32 MiB. */
   readonly maxWalBytes?: number | undefined;
-  /** The store's clock; the system's by default. */
+  /** The store's clock. Default: the system clock. */
   readonly clock?: Pick<Clock, "now"> | undefined;
 }
 
@@ -82,7 +82,7 @@ export const readRetryConfig = (value: Partial<ConnectionRetryConfig> | undefine
   };
 };
 
-// Well above the size at which SQLite itself starts the log over, about 4 MB.
+// Well above the size at which SQLite restarts the log, about 4 MB.
 const defaultWalBytes = 32 * 1024 * 1024;
 
 export const readWalBytes = (value: unknown): number =>

@@ -51,7 +51,7 @@ export const prepareRecurringJobs = ({ recurring, recurringDueIndex }: Tables): 
       const fireAt = firstNumber(db, earliest, []);
       return fireAt == null ? null : Math.max(0, fireAt - now);
     },
-    // The open transaction is the only writer, so everything is locked already.
+    // The open transaction is the only writer, so all rows are locked already.
     lockRecurring: (db, { id }) => find(db, id),
     lockDueRecurring: (db, { limit, zoneData }, now) => ({
       now,

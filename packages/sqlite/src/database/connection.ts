@@ -1,10 +1,10 @@
 export type SqliteValue = string | number | bigint | null;
 
-/** What the adapter needs of a database connection. Everything is synchronous, as in every SQLite driver here. */
+/** The part of a database connection that the adapter uses. All SQLite drivers here are synchronous. */
 export interface SqliteConnection {
   /** Runs statements that take no values and whose rows, if any, do not matter. */
   exec(sql: string): void;
-  /** Runs one statement that returns no rows, and says how many it changed. */
+  /** Runs one statement that returns no rows. Returns how many rows it changed. */
   run(sql: string, values: readonly SqliteValue[]): number;
   /** Runs one statement and returns its rows, each an array in the order of the columns. */
   query(sql: string, values: readonly SqliteValue[]): readonly (readonly unknown[])[];
@@ -70,6 +70,6 @@ export const rollBackAfter = (db: SqliteConnection): void => {
   try {
     db.exec("ROLLBACK");
   } catch {
-    // The error had already ended the transaction.
+    // The error has ended the transaction already.
   }
 };

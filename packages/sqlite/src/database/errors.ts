@@ -30,7 +30,7 @@ const driverRemedy = (
   cause: { readonly code?: unknown; readonly message?: unknown },
 ): string => {
   if (driver === "node:sqlite") return "it needs Node.js 22.13 or newer";
-  // What esbuild's output says when a module of a native driver calls `require`.
+  // The message of esbuild's output when a module of a native driver calls `require`.
   if (String(cause.message).startsWith("Dynamic require of")) {
     return `it cannot be bundled, so mark "${driver}" as external`;
   }
@@ -52,7 +52,7 @@ export class DriverUnavailableError extends LeaseholdError {
   }
 }
 
-// All of them are transient: a lock, memory, a disk that is full or was unavailable for a moment.
+// A lock, memory, a disk that is full or temporarily unavailable.
 const transientCodes: Readonly<Record<string, number>> = {
   SQLITE_BUSY: 5,
   SQLITE_LOCKED: 6,

@@ -5,9 +5,9 @@ import { rollBackAfter, type SqliteConnection } from "./connection.ts";
 /** Keeps the write-ahead log from growing. To be called after every commit. */
 export type AfterCommit = () => void;
 
-// SQLite copies the log into the database after every thousand pages, and then writes it from the start again. It cannot
-// start over while somebody reads, so under many readers the log grows. This checkpoint then waits for a gap between them.
-const commitsBetweenLooks = 64;
+// SQLite copies the log into the database after every thousand pages, and then restarts it. It cannot restart while another
+// connection reads, so under many readers the log grows. This checkpoint waits for a gap between the readers.
+const commitsBetweenChecks = 64;
 
 const pauseAfterFailureMs = 1_000;
 
@@ -26,31 +26,31 @@ export const createCheckpoints = ({ db, file, maxWalBytes }: CheckpointsOptions)
 
   return () => {
     commits += 1;
-    if (commits % commitsBetweenLooks !== 0 || performance.now() < notBefore) return;
+    if (commits % commitsBetweenChecks !== 0 || performance.now() < notBefore) return;
     try {
       if (!isTooLarge() || db.first("PRAGMA wal_checkpoint(TRUNCATE)", [])?.[0] === 0) return;
     } catch {
       // The commit has succeeded in any case. If the disk is broken, the next commit will fail.
     }
-    // Somebody still reads from the log. Retrying at once would only delay all writes.
+    // Another connection reads from the log. Retrying at once would only delay writes.
     notBefore = performance.now() + pauseAfterFailureMs;
   };
 };
 
 /**
  * The queue for the writing connection. Writes that arrive in the same turn of the event loop, or while the connection is
- * in use, share one transaction and so one wait for the disk. A hold gets the connection for itself until it is released.
+ * in use, share one transaction and so one wait for the disk. A hold has exclusive use of the connection until its release.
  *
  *   in order of arrival:   w w w H w w
  *   what happens:          [BEGIN w w w COMMIT] [H … release] [BEGIN w w COMMIT]
  */
 export interface WriteQueue {
-  /** Runs `action` in a transaction. It must not wait for anything, and may run a second time. */
+  /** Runs `action`, which is synchronous, in a transaction. It may run a second time. */
   write<T>(action: () => T): Promise<T>;
-  /** Resolves when the caller has the connection, with the function that gives it back. */
+  /** Resolves when the caller has the connection, with the function that releases it. */
   hold(): Promise<() => void>;
   isHeld(): boolean;
-  /** Rejects everything in the queue, and resolves when nobody uses the connection any more. */
+  /** Rejects all entries of the queue, and resolves when the connection is unused. */
   end(reason: Error): Promise<void>;
 }
 

@@ -28,8 +28,8 @@ type Contract = NewJobs<object> &
   History<object>;
 
 /**
- * What a method of the contract does, on a connection that is in a transaction or sees one state of the database. It must
- * not wait for anything.
+ * Implements a method of the contract, on a connection that is in a transaction or reads one snapshot of the database. It
+ * is synchronous.
  */
 export type Operation<TMethod extends keyof Contract> = (
   db: SqliteConnection,

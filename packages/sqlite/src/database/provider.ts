@@ -6,8 +6,8 @@ import type { SqliteConnection } from "./connection.ts";
 const busyTimeoutMs = 5;
 
 /**
- * WAL lets others read during a write. With FULL, a commit is on the disk when it returns: without it, a power failure could
- * lose jobs that were already acknowledged.
+ * WAL allows reads during a write. With FULL, a commit is on the disk when it returns: without it, a power failure could lose
+ * acknowledged jobs.
  */
 export const applySafeSettings = (db: SqliteConnection): void => {
   // First, so that the other settings wait for their locks too.
@@ -24,7 +24,7 @@ export interface SqliteStateProvider<TContext extends object = object> {
   /** All writes use this one connection, including the user's writes inside a transaction. */
   readonly writer: SqliteConnection;
   /**
-   * A second connection to the same database, for reads: they then see what is committed without waiting for an open
+   * A second connection to the same database, for reads: they return committed data without waiting for an open
    * transaction. Null where there can be none, as for a database in memory.
    */
   readonly reader: SqliteConnection | null;

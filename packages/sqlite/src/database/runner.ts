@@ -6,7 +6,7 @@ import type { Transactions } from "./transactions.ts";
 
 type Call = StateCall<object>;
 
-/** An operation, which must not wait for anything. */
+/** A synchronous operation. */
 type Action<TCall, TResult> = (db: SqliteConnection, call: TCall, now: number) => TResult;
 
 /** Makes one call of the adapter. `method` is its name, for errors. */
@@ -21,7 +21,7 @@ export interface ConnectionRunner {
   /** In the caller's transaction if it has one, otherwise in one of its own. */
   readonly write: Run;
   readonly writeInTransaction: Run;
-  /** Without a transaction it sees one state of what is committed. */
+  /** Without a transaction it reads one snapshot of the committed data. */
   readonly read: Run;
 }
 
@@ -35,7 +35,7 @@ export interface ConnectionRunnerOptions {
   readonly now: () => number;
 }
 
-/** Several statements see the same state only inside a transaction. */
+/** Only inside a transaction do several statements read the same snapshot. */
 const readOnce = <T>(db: SqliteConnection, action: () => T): T => {
   db.exec("BEGIN");
   let result: T;

@@ -10,9 +10,9 @@ export const optionalList = (wanted: readonly string[] | undefined): SqliteValue
 };
 
 /**
- * The columns of a row. Whoever needs rows writes one description: a function that asks for the columns and makes an
- * object of them. It runs in two ways. Once it lists the columns, for the statement. Then it reads them, for every row.
- * The same code does both in the same order, so a value cannot end up in the wrong property.
+ * The columns of a row. A description is a function that calls these methods and returns an object. It runs in two ways:
+ * once to list the columns for a statement, then to read them from every row. The same code does both in the same order, so
+ * a value cannot end up in the wrong property.
  */
 export interface Columns {
   /** The value of an SQL expression that is never null. */
@@ -39,12 +39,12 @@ export interface ListedColumn {
   readonly sql: string;
   /** A constant, or a column that was listed before; undefined for a column that is never null. */
   readonly usually: ListedColumn | string | number | boolean | null | undefined;
-  /** Which inserts write it: all, those of rows with a value in such a column, or none. */
+  /** Which inserts write the column: all, inserts of rows with a rare value, or none. */
   readonly inserted: "always" | "rarely" | "never";
 }
 
-// Where the columns are to be listed; null while rows are read. One object does both: if listing had functions of its own,
-// the engine would see two functions at each call of a description, and could no longer compile it to plain array reads.
+// The columns listed so far; null while rows are read. One object does both: with separate functions for listing, each call
+// in a description would be polymorphic, and V8 could not compile it to plain array reads.
 let list: ListedColumn[] | null = null;
 
 let values: readonly unknown[] = [];

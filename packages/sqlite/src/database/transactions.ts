@@ -9,7 +9,7 @@ import type { SqliteConnection } from "./connection.ts";
 import { isSqliteError } from "./errors.ts";
 import type { WriteQueue } from "./group-commit.ts";
 
-/** Identifies an open transaction or savepoint. Only the adapter that made it knows what is in it. */
+/** Identifies an open transaction or savepoint. Opaque to callers. */
 export interface SqliteTransaction {
   readonly store: "sqlite";
 }
@@ -20,7 +20,7 @@ export interface SqliteTransactionContext {
 }
 
 interface Damage {
-  /** A database error inside the transaction: what is left of it must not be committed. Known at its outermost frame. */
+  /** A database error inside the transaction, which must then not commit. Kept at the outermost frame. */
   spoiledBy: unknown;
 }
 
@@ -32,12 +32,12 @@ export interface Transactions {
     parent: unknown,
     assertUsable: () => void,
   ): Promise<T>;
-  /** Gives the callback the connection for itself, outside any transaction. */
+  /** Gives the callback exclusive use of the connection, outside any transaction. */
   provide<T>(callback: () => Promise<T>, assertUsable: () => void): Promise<T>;
   /** Makes a store call inside the transaction of this context. */
   inside<T>(operation: string, ctx: unknown, action: () => T): T;
   has(ctx: unknown): boolean;
-  /** Whether the caller runs inside what has the connection. */
+  /** Whether the caller runs inside the frame that has the connection. */
   isInside(): boolean;
   /** Throws when the caller runs inside the open transaction: it would wait for its own end. */
   assertNotInside(operation: string): void;
@@ -58,7 +58,7 @@ export const createTransactions = ({
 }: TransactionsOptions): Transactions => {
   const frames = createOpenTransactions<Damage>("transaction");
   const { open } = frames;
-  // Who has the connection: the open transaction, or a frame that stands for `provide`.
+  // The frame that has the connection: the open transaction, or a frame made by `provide`.
   let holder: Frame | null = null;
 
   const createFrame = (parent: Frame | null): Frame => frames.createFrame(parent, { spoiledBy: undefined });
@@ -106,7 +106,7 @@ export const createTransactions = ({
     }
   };
 
-  /** Ends the frame, and with it any savepoint in it that nobody has awaited. */
+  /** Ends the frame, and the savepoints in it that are still open because the callback did not await them. */
   const end = (frame: Frame, outcome: "commit" | "rollback"): void => {
     const depth = open.indexOf(frame);
     if (depth < 0) {

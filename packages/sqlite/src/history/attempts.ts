@@ -5,7 +5,7 @@ import type { Tables } from "../database/tables.ts";
 
 /** The attempts that did not complete their job. */
 export interface Attempts {
-  /** Writes an attempt that has ended, and forgets the earliest of its job when there are too many. */
+  /** Inserts an attempt that has ended, and deletes the earliest of its job beyond the limit. */
   add(db: SqliteConnection, attempt: StateAttempt): void;
   /** The latest first. */
   list(db: SqliteConnection, jobIds: readonly string[]): StateAttempt[][];
@@ -27,7 +27,7 @@ const attemptRow = defineRow((columns): StateAttempt => ({
 }));
 
 export const createAttempts = ({ attempt }: Tables): Attempts => {
-  // The key cannot be there. If it were, an outcome would still be worth more than the history of an attempt.
+  // The key should not exist. If it did, replacing it is better than failing the outcome.
   const insert = `INSERT OR REPLACE INTO ${attempt} (${attemptRow.columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
   const trim = `DELETE FROM ${attempt} WHERE job_id = ? AND lease_version <= (SELECT lease_version FROM ${attempt}
     WHERE job_id = ? ORDER BY lease_version DESC LIMIT 1 OFFSET ${mostAttempts})`;
@@ -50,7 +50,7 @@ export const createAttempts = ({ attempt }: Tables): Attempts => {
         added.error,
         added.log,
       ]);
-      // Versions count from 1, so there cannot be too many before that.
+      // Lease versions count from 1, so earlier ones cannot exceed the limit.
       if (leaseVersion > mostAttempts) db.run(trim, [jobId, jobId]);
     },
     list: (db, jobIds) => jobIds.map((jobId) => attemptRow.all(db, find, [jobId])),

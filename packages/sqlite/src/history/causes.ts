@@ -3,7 +3,7 @@ import type { Operation } from "../database/operation.ts";
 import { defineRow, isInOptionalList, optionalList } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 
-// So many digits that times as texts are in order.
+// Times with this many digits sort as texts.
 const digits = 16;
 
 const failedRow = defineRow((columns): FailedJobs => ({
@@ -28,7 +28,7 @@ const causeRow = defineRow((columns): StateCause => ({
 }));
 
 export const prepareListCauses = ({ job, failureCause, jobCauseIndex }: Tables): Operation<"listCauses"> => {
-  // In the index alone, which has all of these columns, and just the failed jobs.
+  // Reads only the index, which has all of these columns and only failed jobs.
   const matching = `SELECT fingerprint, queue, type_name, failure_reason, failed_at, id FROM ${job} INDEXED BY ${jobCauseIndex}
     WHERE failed_at IS NOT NULL AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
     ORDER BY id DESC`;
@@ -39,16 +39,16 @@ export const prepareListCauses = ({ job, failureCause, jobCauseIndex }: Tables):
 
   return (db, { cap, queues, typeNames, everyMs }) => {
     const filter = [...optionalList(queues), ...optionalList(typeNames)];
-    // Divided by null, all are in the same stretch.
+    // Divided by null, all jobs are in the same time bucket.
     const failed = failedRow.all(db, countFailed, [...filter, cap, everyMs ?? null]);
-    const lookedAt = failed.reduce((sum, { count }) => sum + count, 0);
+    const read = failed.reduce((sum, { count }) => sum + count, 0);
     const fingerprints = new Set(
       failed.map(({ fingerprint }) => fingerprint).filter((each) => each !== null),
     );
     return {
       failed,
       causes: causeRow.all(db, findCauses, [JSON.stringify([...fingerprints])]),
-      capped: lookedAt === cap && db.first(hasMore, [...filter, cap]) !== undefined,
+      capped: read === cap && db.first(hasMore, [...filter, cap]) !== undefined,
     };
   };
 };

@@ -6,7 +6,7 @@ import type { Tables } from "../database/tables.ts";
 
 type ReportOperations = { readonly [TMethod in keyof Reports<object>]: Operation<TMethod> };
 
-const reporterRow = defineRow((columns): StateProcess => ({
+const processRow = defineRow((columns): StateProcess => ({
   id: columns.value("id"),
   deployment: columns.value("deployment", null),
   startedAt: columns.value("started_at"),
@@ -14,7 +14,7 @@ const reporterRow = defineRow((columns): StateProcess => ({
   about: columns.value("info"),
 }));
 
-const rollupRow = defineRow((columns): StatisticsBucket => ({
+const bucketRow = defineRow((columns): StatisticsBucket => ({
   width: columns.value("bucket_ms"),
   from: columns.value("starts_at"),
   queue: columns.value("queue"),
@@ -35,7 +35,7 @@ const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: Statist
   reporterId,
 ];
 
-/** Rollups as one value of a statement, each an array in the order of the columns. */
+/** Buckets as one value of a statement, each an array in the order of the columns. */
 const toText = (rollups: readonly StatisticsBucket[]): string =>
   JSON.stringify(rollups.map((each) => [...keyOf(each), each.counts]));
 
@@ -47,18 +47,18 @@ export const prepareReports = ({
   statisticsBucket,
   failureCause,
 }: Tables): ReportOperations => {
-  const putReporter = `INSERT INTO ${process} (${reporterRow.columns}) VALUES (?, ?, ?, ?, ?)
+  const putProcess = `INSERT INTO ${process} (${processRow.columns}) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET deployment = excluded.deployment, started_at = excluded.started_at,
       seen_at = excluded.seen_at, info = excluded.info`;
-  const insertRollups = `INSERT INTO ${statisticsBucket} (${rollupRow.columns})
+  const insertBuckets = `INSERT INTO ${statisticsBucket} (${bucketRow.columns})
     SELECT ${fields.join(", ")} FROM json_each(?) AS given WHERE 1`;
-  const putRollups = `${insertRollups}
+  const putBuckets = `${insertBuckets}
     ON CONFLICT (${keyColumns.join(", ")}) DO UPDATE SET counts = excluded.counts`;
   const putCause = `INSERT INTO ${failureCause} (fingerprint, name, message, frame, deployment, first_seen_at, last_seen_at)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (fingerprint) DO UPDATE SET last_seen_at = excluded.last_seen_at`;
-  const listProcesses = `SELECT ${reporterRow.columns} FROM ${process}
+  const listProcesses = `SELECT ${processRow.columns} FROM ${process}
     WHERE seen_at >= ? ORDER BY seen_at DESC, id LIMIT ?`;
-  const readBuckets = `SELECT ${rollupRow.columns} FROM ${statisticsBucket}
+  const readBuckets = `SELECT ${bucketRow.columns} FROM ${statisticsBucket}
     WHERE bucket_ms = ? AND starts_at >= ? AND starts_at < ? AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
     ORDER BY starts_at, queue, type_name, deployment, process_id LIMIT ?`;
 
@@ -66,18 +66,18 @@ export const prepareReports = ({
     ON ${keyColumns.map((column, index) => `r.${column} = given.value ->> ${index}`).join(" AND ")}`;
   const countAsGiven = `SELECT count(*) ${stored} WHERE r.counts = given.value ->> ${keyColumns.length}`;
   const countStored = `SELECT count(*) ${stored}`;
-  // One by one: for a list, SQLite would look at all rows of a stretch for each.
-  const removeRollup = `DELETE FROM ${statisticsBucket} WHERE ${keyColumns.map((column) => `${column} = ?`).join(" AND ")}`;
+  // One by one: for a list, SQLite would read all rows of a time bucket for each.
+  const removeBucket = `DELETE FROM ${statisticsBucket} WHERE ${keyColumns.map((column) => `${column} = ?`).join(" AND ")}`;
 
-  const forgetReporters = `DELETE FROM ${process} WHERE id IN
+  const deleteProcesses = `DELETE FROM ${process} WHERE id IN
     (SELECT id FROM ${process} WHERE seen_at < ? ORDER BY seen_at LIMIT ?)`;
-  const forgetCauses = `DELETE FROM ${failureCause} WHERE fingerprint IN
+  const deleteCauses = `DELETE FROM ${failureCause} WHERE fingerprint IN
     (SELECT c.fingerprint FROM ${failureCause} AS c WHERE c.last_seen_at < ?
       AND NOT EXISTS (SELECT 1 FROM ${job} AS j WHERE j.fingerprint = c.fingerprint) LIMIT ?)`;
-  const findOld = `SELECT ${rollupRow.columns} FROM ${statisticsBucket} WHERE bucket_ms = ? AND starts_at < ? ORDER BY starts_at LIMIT ?`;
+  const findOld = `SELECT ${bucketRow.columns} FROM ${statisticsBucket} WHERE bucket_ms = ? AND starts_at < ? ORDER BY starts_at LIMIT ?`;
 
-  /** Whether all rows to remove are as they were read, and no other row is in the place of one to put. */
-  const canFold = (
+  /** Whether all rows to remove are as they were read, and no other row has the key of a row to put. */
+  const canRollUp = (
     db: SqliteConnection,
     remove: readonly StatisticsBucket[],
     put: readonly StatisticsBucket[],
@@ -90,16 +90,16 @@ export const prepareReports = ({
 
   return {
     writeReport: (db, { reporter: own, rollups, causes, maxAgeMs }, now) => {
-      db.run(putReporter, [own.id, own.deployment, own.startedAt, now, own.about]);
+      db.run(putProcess, [own.id, own.deployment, own.startedAt, now, own.about]);
       const recent = rollups.filter(({ from }) => from >= now - maxAgeMs);
-      if (recent.length > 0) db.run(putRollups, [toText(recent)]);
+      if (recent.length > 0) db.run(putBuckets, [toText(recent)]);
       for (const { fingerprint, name, message, frame, deployment } of causes)
         db.run(putCause, [fingerprint, name, message, frame, deployment, now, now]);
       return now;
     },
-    listProcesses: (db, { seenFrom, limit }) => reporterRow.all(db, listProcesses, [seenFrom, limit]),
+    listProcesses: (db, { seenFrom, limit }) => processRow.all(db, listProcesses, [seenFrom, limit]),
     readBuckets: (db, { width, from, before, queues, typeNames, limit }) =>
-      rollupRow.all(db, readBuckets, [
+      bucketRow.all(db, readBuckets, [
         width,
         from,
         before,
@@ -108,20 +108,20 @@ export const prepareReports = ({
         limit,
       ]),
     rollUpBuckets: (db, { remove, put }) => {
-      // Everything is checked before anything is written: there may be more in this transaction, which has to stay.
-      if (!canFold(db, remove, put)) return false;
-      for (const each of remove) db.run(removeRollup, keyOf(each));
-      db.run(insertRollups, [toText(put)]);
+      // Checks all rows before the first write: the transaction may contain other writes, which must stay.
+      if (!canRollUp(db, remove, put)) return false;
+      for (const each of remove) db.run(removeBucket, keyOf(each));
+      db.run(insertBuckets, [toText(put)]);
       return true;
     },
     deleteOldReports: (db, { reportersBefore, causesBefore, rollups, limit }) => {
-      let forgotten = db.run(forgetReporters, [reportersBefore, limit]);
+      let deleted = db.run(deleteProcesses, [reportersBefore, limit]);
       for (const { width, before } of rollups) {
-        const old = rollupRow.all(db, findOld, [width, before, limit - forgotten]);
-        for (const each of old) db.run(removeRollup, keyOf(each));
-        forgotten += old.length;
+        const old = bucketRow.all(db, findOld, [width, before, limit - deleted]);
+        for (const each of old) db.run(removeBucket, keyOf(each));
+        deleted += old.length;
       }
-      return forgotten + db.run(forgetCauses, [causesBefore, limit - forgotten]);
+      return deleted + db.run(deleteCauses, [causesBefore, limit - deleted]);
     },
   };
 };

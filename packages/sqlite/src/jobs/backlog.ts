@@ -16,7 +16,7 @@ const queueTypeRow = defineRow((columns): QueueType => ({
   typeName: columns.value("type_name"),
 }));
 
-/** All that have jobs of this status. Takes one step into the index for each, however many jobs there are. */
+/** The queue types with jobs of this status. Takes one step into the index for each, however many jobs there are. */
 const findQueueTypes = (
   db: SqliteConnection,
   { job, pendingIndex, blockedIndex }: Tables,
@@ -35,7 +35,7 @@ const findQueueTypes = (
   return found;
 };
 
-const mostLooks = 20;
+const mostQueries = 20;
 
 const finishedRow = defineRow((columns) => ({
   seq: columns.value<number>("seq"),
@@ -49,8 +49,8 @@ const finishedRow = defineRow((columns) => ({
 }));
 
 /**
- * No index has the time at which jobs finished. But jobs run more or less in the order in which they were created. So
- * those that finished last were created just before the first job of their type that still waits, or last of all.
+ * No index has the time at which jobs finished. But jobs run roughly in the order of creation: jobs that finished recently
+ * were created just before the first waiting job of their type, or are the newest of all.
  */
 export const prepareListRecentlyFinished = (tables: Tables): Operation<"listRecentlyFinished"> => {
   const { job, pendingIndex } = tables;
@@ -72,12 +72,12 @@ export const prepareListRecentlyFinished = (tables: Tables): Operation<"listRece
     const heads = findQueueTypes(db, tables, "pending").map(
       ({ queue, typeName }) => firstNumber(db, firstWaiting, [queue, typeName]) ?? 0,
     );
-    // Types that run together have their first waiting jobs side by side: one look is enough for them.
+    // The first waiting jobs of types that run together are close to each other: one query covers them.
     let last = Infinity;
-    let looks = 0;
+    let queries = 0;
     for (const head of heads.sort((a, b) => b - a)) {
-      if (head > last - limit / 2 || looks >= mostLooks) continue;
-      looks += 1;
+      if (head > last - limit / 2 || queries >= mostQueries) continue;
+      queries += 1;
       last = head;
       collect(newestBefore, [head]);
     }
@@ -89,7 +89,7 @@ type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
 
 type Kind = keyof Omit<TypeBacklog, "queue" | "typeName" | "oldestRunnableAt">;
 
-// Of running and failed jobs no index begins with queue and type. This many times the cap are looked at, of all types.
+// No index of running or failed jobs begins with queue and type. This many times the cap are read, of all types.
 const mostCaps = 10;
 // A type with more priorities than this is not searched any further.
 const mostPriorities = 1_000;
@@ -141,7 +141,7 @@ export const prepareMeasureBacklog = (tables: Tables, runnable: Runnable): Opera
       WHERE ${condition} ORDER BY ${order} LIMIT ?) GROUP BY queue, type_name`;
   const countRunning = countSome(byLease, "status = 'running'", "leased_until");
   const countExpired = countSome(byLease, "status = 'running' AND leased_until <= ?", "leased_until");
-  // The index of failed jobs is found without being named. A statement that names it would be an error where it is missing.
+  // SQLite chooses the index of failed jobs. Naming it would make the statement fail where the index is missing.
   const countFailed = countSome(job, "status = 'failed'", "created_at DESC");
 
   return (db: SqliteConnection, { cap }, now) => {

@@ -14,7 +14,7 @@ export const prepareCancelSequences = (
   deduplication: Deduplication,
   groupQueues: GroupQueues,
 ): Operation<"cancelSequences"> => {
-  // Takes the token away: when the holder's own outcome arrives late, it is refused and not taken for a repetition.
+  // Removes the token, so that a late outcome of the former holder is refused and not taken for a repetition.
   const fail = `UPDATE ${job} SET status = 'failed', failed_at = ?, failure_reason = 'cancelled', last_error = ?,
       lease_token = NULL, leased_by = NULL, leased_until = NULL
     WHERE id = ?`;

@@ -30,13 +30,13 @@ export type Completion = Extract<JobOutcome, { readonly kind: "complete" }>;
  */
 export interface PlainCompletions {
   isCandidate(outcome: JobOutcome): outcome is Completion;
-  /** Writes those that end in this way, each of a different job. Returns whether that was all of them. */
+  /** Writes the outcomes that end in this way, each of a different job. Returns whether it wrote all of them. */
   write(db: SqliteConnection, outcomes: readonly Completion[], now: number): boolean;
   /** The same, but writes none unless it can write all. */
   tryAll(db: SqliteConnection, outcomes: readonly Completion[], now: number): boolean;
 }
 
-// Where some jobs have keys or dependants, most batches contain one. Trying each batch would be wasted.
+// After a failed try, skips the next tries: where some jobs have keys or dependants, most batches have such a job.
 const pauseAfterFailure = 16;
 
 // Needs no escaping in JSON.
@@ -68,7 +68,7 @@ export const createPlainCompletions = (
   const completeCounted = `${complete}, counted_in = NULL FROM json_each(?) AS done
     WHERE ${isDone("IS NOT NULL")}`;
   let pause = 0;
-  // What most jobs were like last time is tried first.
+  // Whether most jobs of the last batch were counted: this kind is tried first.
   let areMostCounted = false;
 
   const groupByClaim = (outcomes: readonly Completion[]): Completion[][] => {
@@ -150,7 +150,7 @@ interface JobState extends LeaseState {
   readonly seq: number;
   readonly sequenceId: string;
   readonly openBlockers: number;
-  /** Whether its sequence may have a deduplication key, which has to be brought up to date when the job has ended. */
+  /** Whether its sequence may have a deduplication key, which is refreshed when the job ends. */
   readonly mayBeKeyed: boolean;
   /** Whether anything was ever blocked by its sequence. */
   readonly hasDependants: boolean;
@@ -194,7 +194,7 @@ export const prepareCommitOutcomes = (
     "status = 'completed', output = ?, completed_at = ?, completed_by = ?, continued_to_id = ?",
   );
   const retry = set("status = ?, scheduled_at = ?, expired_leases = 0, last_error = ?, last_failed_at = ?");
-  // Only a running job has an attempt to give back.
+  // Only a running job has an attempt to release.
   const giveBack = set(
     "attempt = attempt - (status = 'running'), status = ?, scheduled_at = coalesce(?, scheduled_at), last_error = coalesce(?, last_error)",
   );
@@ -250,7 +250,7 @@ export const prepareCommitOutcomes = (
     return status;
   };
 
-  /** One by one, since any of them may change other jobs, and two may be for the same job. */
+  /** One by one: an outcome may change other jobs, and two may be for the same job. */
   const commitInOrder = (
     db: SqliteConnection,
     outcomes: readonly JobOutcome[],
@@ -282,7 +282,7 @@ export const prepareCommitOutcomes = (
         ? dependants.unblockDependants(db, sequenceId, now)
         : nothing;
       const cascaded = outcome.kind === "fail" ? dependants.failDependants(db, sequenceId, now) : nothing;
-      // Any of the jobs that this has changed may come later in the batch.
+      // The jobs that this has changed may come later in the batch.
       states.clear();
       return { kind: "applied", at: now, unblocked, cascaded };
     };
@@ -301,7 +301,7 @@ export const prepareCommitOutcomes = (
     const areDifferentJobs = new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
     if (!areDifferentJobs || !plain.tryAll(db, candidates, now)) return commitInOrder(db, outcomes, now);
     if (candidates.length === outcomes.length) return outcomes.map(() => appliedAlone(now));
-    // The plain ones have no dependants and no key, so nothing that the others do can change them.
+    // Plain completions have no dependants and no key, so the other outcomes cannot change them.
     const others = commitInOrder(
       db,
       outcomes.filter((outcome) => !plain.isCandidate(outcome)),

@@ -22,9 +22,9 @@ import {
 import { type Deduplication, initiallyLive } from "./deduplication.ts";
 import type { Edits } from "./edits.ts";
 
-// Different for every job of a bulk start. All others are the same in most of them.
+// The columns that differ between the jobs of a bulk start. The other columns are usually equal.
 const ownNames = ["id", "sequence_id", "root_sequence_id", "input"];
-// Different for every job of a bulk start with groups.
+// The columns that also differ in a bulk start with groups.
 const groupNames = ["group_key", "claim_key"];
 
 const findColumn = (name: string): InsertedColumn => insertedColumns.find((column) => column.name === name)!;
@@ -38,7 +38,7 @@ const sharedProperties = [...sharedColumns, ...rareColumns].map(({ property }) =
 const read = (columns: readonly InsertedColumn[], job: StateJob): SqliteValue[] =>
   columns.map((column) => column.valueOf(job));
 
-// What does not stand in the job itself. The rest is null.
+// Values that are derived from the job.
 const derivedNames = ["deduplication_open", "priority", "given_priority", "group_order"];
 
 const hasRareValues = (job: StateJob): boolean => rareColumns.some((column) => column.valueOf(job) !== null);
@@ -52,7 +52,7 @@ const readShared = (job: StateJob, places: Places | undefined): SqliteValue[] =>
   ...(hasRareValues(job) ? read(rareColumns, job) : []),
 ];
 
-/** Whether the two differ in nothing but their own columns and their groups. */
+/** Whether the jobs differ only in `ownNames` and `groupNames`. */
 const areAlike = (a: StateJob, b: StateJob): boolean => {
   for (const property of sharedProperties) if (a[property] !== b[property]) return false;
   return a.priority === b.priority && (a.group === null) === (b.group === null);
@@ -67,7 +67,7 @@ const mostShared = 200;
 
 const mostSharedCharacters = 1_000_000;
 
-/** Collects jobs and writes them in the order they were added, by `flush` at the latest. */
+/** Collects jobs and inserts them in the order they were added, by `flush` at the latest. */
 export interface Inserts {
   add(job: StateJob): void;
   flush(): void;
@@ -117,7 +117,7 @@ const prepareInsertJobs = (
         return;
       }
       const hasGroups = places !== undefined || first.group !== null;
-      // An object would put ids that look like numbers first. This text keeps the order.
+      // `JSON.stringify` of an object would put numeric ids first. This text keeps the order.
       const entries = jobs.map(({ id, input, group }, index) => {
         const value = hasGroups ? [input, group, places?.claimKeys[index] ?? null] : input;
         return `"${id}":${JSON.stringify(value)}`;
@@ -165,7 +165,7 @@ export const prepareCreateJobs = (
   const insertJobs = prepareInsertJobs(tables, groupQueues);
   const findTaken = `SELECT j.id FROM json_each(?) AS given CROSS JOIN ${tables.job} AS j ON j.id = given.value`;
 
-  // Everything that can be wrong is found before the first job is stored: that makes the call all or nothing.
+  // Checks all jobs before the first insert, so that the call is all or nothing.
   const assertCreatable = (db: SqliteConnection, jobs: readonly NewJob[]): void => {
     const ids = jobs.map(({ id }) => id);
     const taken = new Set(allTexts(db, findTaken, [JSON.stringify(ids)]));

@@ -4,8 +4,8 @@ import type { Tables } from "../database/tables.ts";
 import { findJob, jobColumns, latestContinuation } from "../rows/job-table.ts";
 
 /**
- * The first job of a sequence with a deduplication key says in `deduplication_open` whether its sequence is unfinished: 1
- * or 0, and null without a key.
+ * `deduplication_open` of the first job of a sequence is 1 while its sequence is unfinished and 0 afterwards; null without a
+ * deduplication key.
  */
 export interface Deduplication {
   /** The earlier job that a new one would duplicate. */

@@ -130,7 +130,7 @@ export const preparePruneSequences = ({
   treeIndex,
   blockerSequenceIndex,
 }: Tables): Operation<"pruneSequences"> => {
-  // Jobs in the order of creation. Whatever finished before a moment was created before it.
+  // In the order of creation: a job that finished before a time was created before it.
   const findPage = `SELECT ${treeRow.text} FROM (SELECT seq FROM ${job} INDEXED BY ${createdIndex}
       WHERE created_at < ? AND (created_at, seq) > (?, ?) ORDER BY created_at, seq LIMIT ?) AS page
     CROSS JOIN ${job} AS j ON j.seq = page.seq`;

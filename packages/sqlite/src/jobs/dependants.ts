@@ -16,11 +16,11 @@ import type { GroupQueues } from "../limits/group-queues.ts";
 import { describeReference, type JobLookup } from "../rows/job-table.ts";
 import type { Deduplication } from "./deduplication.ts";
 
-/** What the end of a sequence does to the jobs that wait for it. */
+/** The effects of the end of a sequence on the jobs that it blocks. */
 export interface Dependants {
   /** A sequence has completed. Returns the jobs that became pending. */
   unblockDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
-  /** A sequence has failed. Returns the jobs that failed with it, and those that failed with them. */
+  /** A sequence has failed. Returns the jobs that failed because of it, directly or through other jobs. */
   failDependants(db: SqliteConnection, sequenceId: string, now: number): JobReference[];
   failByBlocker(db: SqliteConnection, failure: BlockerFailure<JobReference>, now: number): void;
 }

@@ -34,8 +34,7 @@ export const toCondition = (filter: JobFilter): Condition => {
   };
 
   addList("j.id", filter.ids);
-  // A status in the text of the statement lets SQLite use the index of just that status; a parameter would not. Only a
-  // known one may be put there.
+  // SQLite uses the index of a status only if the status is in the text of the statement. Only known statuses go there.
   const [status, ...otherStatuses] = filter.statuses ?? [];
   if (status !== undefined && otherStatuses.length === 0 && isStatus(status)) add(`j.status = '${status}'`);
   else addList("j.status", filter.statuses);
@@ -43,13 +42,13 @@ export const toCondition = (filter: JobFilter): Condition => {
   addList("j.type_name", filter.typeNames);
   addList("j.sequence_type_name", filter.sequenceTypeNames);
   addList("j.deduplication_key", filter.deduplicationKeys);
-  // True for every job with a key. SQLite uses the index only when its condition is in the statement.
+  // True for every job with a key: SQLite uses the index only if the condition of the index is in the statement.
   if (filter.deduplicationKeys !== undefined) add("j.deduplication_open IS NOT NULL");
   addList("j.failure_reason", filter.failureReasons);
   if (filter.fingerprints !== undefined) {
     add("j.status = 'failed'");
-    // SQLite does not know how long a list is that is one value. It would then go through all fingerprints rather than look
-    // for some. With a mark for each it knows, and finds the jobs of a single one in the order of a listing.
+    // For a list in one JSON value, SQLite cannot estimate the length and scans all fingerprints. With one parameter per
+    // fingerprint it searches the index, for a single one in the order of the listing.
     const marks = filter.fingerprints.map(() => "?").join(", ");
     add(`j.fingerprint IN (${marks})`, ...filter.fingerprints);
   }
@@ -74,7 +73,7 @@ export const toCondition = (filter: JobFilter): Condition => {
 const namesJobs = ({ ids, sequenceId, rootSequenceId }: JobFilter): boolean =>
   ids !== undefined || sequenceId !== undefined || rootSequenceId !== undefined;
 
-/** Whether an index leads to the jobs of the filter, so that there are not many to go through. */
+/** Whether an index leads to the jobs of the filter, so that few jobs are read. */
 export const isNarrow = (filter: JobFilter): boolean =>
   namesJobs(filter) ||
   filter.fingerprints !== undefined ||
@@ -87,15 +86,13 @@ export const isNarrow = (filter: JobFilter): boolean =>
 /**
  * The index to name in a statement with this filter, if any.
  *
- * - Where the statistics show few deduplication keys, SQLite would go through all jobs to find those with a given key. That is
- *   slow however few match, so the index is named.
- * - For several fingerprints, SQLite would go through all failed jobs, since these are in the order of the listing. That is
- *   slow where most have failed from something else, so the index is named.
- * - For the jobs of some workers, SQLite would go through all jobs for the same reason. Only those that run can be among them, so
- *   the index of these is named.
+ * - Where the statistics show few deduplication keys, SQLite scans all jobs for a key, which is slow even if few jobs match.
+ * - For several fingerprints, SQLite scans all failed jobs, whose index has the order of the listing. That is slow where most
+ *   jobs failed with other errors.
+ * - For the jobs of some workers, SQLite scans all jobs for the same reason, although only running jobs can match.
  */
 export const indexFor = (filter: JobFilter, { keyIndex, fingerprintIndex, runningIndex }: Tables): string => {
-  // With an empty list in its text, a statement can find nothing, and SQLite does not let it name an index.
+  // With an empty list in its text, a statement finds nothing, and SQLite rejects a named index.
   if (namesJobs(filter) || filter.fingerprints?.length === 0) return "";
   if (filter.fingerprints !== undefined) return `INDEXED BY ${fingerprintIndex}`;
   if (filter.leasedBy !== undefined) return `INDEXED BY ${runningIndex}`;

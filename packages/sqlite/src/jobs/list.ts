@@ -59,10 +59,10 @@ const positionRow = defineRow((columns): PagePosition => ({
   id: columns.value("id"),
 }));
 
-// How many jobs one call may look at: the process can do nothing else in the meantime.
-const mostLookedAt = 20_000;
+// How many jobs one call may read: the driver blocks the process meanwhile.
+const mostRead = 20_000;
 
-/** As many as are read and sorted without anybody noticing. */
+/** Reading and sorting this many jobs takes a few milliseconds. */
 const mostSorted = 5_000;
 
 const sizeRow = defineRow((columns) => ({ size: columns.value<number>("count(*)") }));
@@ -87,15 +87,15 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
     UNION ALL SELECT (${nextType} AND sequence_type_name > found.name) FROM found WHERE found.name IS NOT NULL
   ) SELECT ${nameRow.columns} FROM found WHERE name IS NOT NULL`;
 
-  /** A key belongs to a type, so that a key alone is looked for with all of them. */
+  /** The index begins with the type: for a key without types, adds all types that have keys. */
   const withTypesOfKeys = (db: SqliteConnection, filter: JobFilter): JobFilter =>
     filter.deduplicationKeys === undefined || filter.sequenceTypeNames !== undefined || isNarrow(filter)
       ? filter
       : { ...filter, sequenceTypeNames: nameRow.all(db, typesWithKeys, []).map(({ name }) => name) };
 
   /**
-   * Jobs that wait, run or have failed, if there are few in these states: then all of them are looked at, however many have
-   * completed since. Undefined if there are many, or if other states are asked for.
+   * Lists waiting, running or failed jobs by reading all of them, if they are few. Undefined if they are many, or if the
+   * filter has other statuses.
    */
   const listFew = (db: SqliteConnection, condition: Condition, call: ListJobsCall): JobPage | undefined => {
     const { filter, limit } = call;
@@ -119,7 +119,7 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
     return toPage(found, limit);
   };
 
-  /** Looks at all jobs that meet the condition. */
+  /** Reads all jobs that meet the condition. */
   const listAll = (
     db: SqliteConnection,
     { sql, values }: Condition,
@@ -135,7 +135,7 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
     return toPage(found, limit);
   };
 
-  /** Looks at a limited number of jobs, along the index of creation. A page may then be short, or even empty. */
+  /** Reads a limited number of jobs along the index of creation. A page may be short or empty. */
   const listSome = (db: SqliteConnection, condition: Condition, call: ListJobsCall): JobPage => {
     const { filter, limit } = call;
     const place = placePage(call);
@@ -149,13 +149,13 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
     ];
     const found = queryJobs(
       db,
-      `SELECT ${jobColumns("j")} FROM (${walk("seq")} LIMIT ${mostLookedAt}) AS looked_at
+      `SELECT ${jobColumns("j")} FROM (${walk("seq")} LIMIT ${mostRead}) AS looked_at
         CROSS JOIN ${job} AS j ON j.seq = looked_at.seq WHERE ${condition.sql} LIMIT ?`,
       [...values, ...condition.values, limit + 1],
     );
     const page = toPage(found, limit);
     if (page.next !== null) return page;
-    const last = `${walk(positionRow.columns)} LIMIT 1 OFFSET ${mostLookedAt - 1}`;
+    const last = `${walk(positionRow.columns)} LIMIT 1 OFFSET ${mostRead - 1}`;
     return { ...page, next: positionRow.first(db, last, values) ?? null };
   };
 

@@ -175,12 +175,12 @@ export const prepareClaimFairly = (
     const rules = limitRules.read(db).get(scope.queue);
     if (limit <= 0 || rules === undefined || rules.own.rule?.paused === true) return nothing;
     requeueLost(db, scope, now);
-    // That may have added the rows of types.
+    // Requeueing may have added rows of types.
     return claimFrom(db, scope, limitRules.read(db).get(scope.queue) ?? rules, limit, now);
   };
 };
 
-/** Deletes states of groups that equal those of new groups, a page with each call. */
+/** Deletes states of groups that equal the state of a new group, a page with each call. */
 export type DeleteIdleGroups = (db: SqliteConnection, now: number) => void;
 
 const mostIdleGroups = 2_000;

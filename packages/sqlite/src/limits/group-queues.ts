@@ -33,7 +33,7 @@ export interface GroupQueues {
   areUsed(db: SqliteConnection): boolean;
   /** Opens the groups of jobs that are about to be inserted. Undefined if these jobs have no group or are blocked. */
   placeNew(db: SqliteConnection, jobs: readonly StateJob[], now: number): Places | undefined;
-  /** Puts those of these jobs that are pending into their group queues. */
+  /** Puts the pending ones of these jobs into their group queues. */
   enter(db: SqliteConnection, jobIds: readonly string[], now: number): void;
   /** Takes these jobs out of their group queues, and releases their slots. */
   leave(db: SqliteConnection, jobIds: readonly string[]): void;

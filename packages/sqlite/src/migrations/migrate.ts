@@ -25,11 +25,11 @@ export interface Migration extends AppliedMigration {
 export const migrations: readonly Migration[] = [{ version: 1, name: "initial", statements: createTables }];
 
 export interface Migrations {
-  /** All of them: what makes the tables from nothing. */
+  /** All migrations: creates the tables in an empty database. */
   readonly sql: string;
   /** Which migrations are applied and which are pending. Changes nothing. */
   status(db: SqliteConnection): MigrationStatus;
-  /** Applies the pending ones. Several processes may do so at once: the first does it, the others wait and find it done. */
+  /** Applies the pending migrations. Several processes may call it at once: one applies them, the others wait. */
   migrate(): Promise<MigrationStatus>;
 }
 
@@ -86,7 +86,7 @@ export const createMigrations = ({
     migrate: async () => {
       const before = await retryBusy(() => status(db));
       if (before.pending.length === 0) return before;
-      // Migrations need no lock of their own: whoever has waited for the write lock finds the work done.
+      // The write lock is enough: a process that has waited for it finds no pending migration.
       await retryBusy(() => db.exec("BEGIN IMMEDIATE"));
       try {
         applyPending();

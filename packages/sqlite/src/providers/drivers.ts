@@ -59,7 +59,7 @@ export interface NodeSqliteDatabase {
   close(): void;
 }
 
-// The types of `node:sqlite` allow only values that SQLite can store; those of the other drivers allow anything.
+// The types of `node:sqlite` allow only values that SQLite can store; the types of the other drivers allow any.
 type AnyArguments = (...values: unknown[]) => unknown;
 
 const connectNodeSqlite = (database: NodeSqliteDatabase): SqliteConnection =>
@@ -119,8 +119,8 @@ const unavailable =
     throw new DriverUnavailableError(driver, { cause });
   };
 
-// A driver is loaded only when it is used, so the others need not be installed. The `catch` directly after each `import()`
-// tells a bundler that the package may be missing: it warns and leaves the import as it is.
+// A driver is loaded only when it is used, so the others need not be installed. Because of the `catch` directly after each
+// `import()`, a bundler accepts that the package is missing: it warns and leaves the import as it is.
 const drivers: Readonly<Record<SqliteDriver, () => Promise<OpenDatabase>>> = {
   libsql: async () => {
     const { default: Database } = await import("libsql").catch(unavailable("libsql"));

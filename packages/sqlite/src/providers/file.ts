@@ -28,7 +28,7 @@ export type ReadFileSystemType = (folder: string) => Promise<number>;
 
 const readFileSystemType: ReadFileSystemType = async (folder) => (await statfs(folder)).type;
 
-/** Throws for a folder on a network file system, where the platform tells. */
+/** Throws for a folder on a network file system, if the platform reports it. */
 export const assertLocalFileSystem = async (
   folder: string,
   platform: NodeJS.Platform = process.platform,
@@ -53,7 +53,7 @@ const cacheSize = 16 * 1024;
 
 const inMemory = ":memory:";
 
-/** Makes the file alone the whole database, in case somebody copies it. Fails while other processes use the log. */
+/** Empties the log, so that a copy of the file alone is complete. Fails while other processes use the log. */
 const emptyLog = (connection: SqliteConnection): void => {
   try {
     connection.query("PRAGMA wal_checkpoint(TRUNCATE)", []);

@@ -48,17 +48,18 @@ export interface ClaimTerms {
 }
 
 /**
- * The columns of a job, in one place. All statements and readers come from here: a new column needs a migration and a
- * line in this function.
+ * The columns of a job, in one place. All statements and readers derive from this function: a new column needs a migration
+ * and an entry here.
  *
- * - The columns of `value` and `flag` are written when a job is created, those of `later` are not.
- * - The second argument is the usual value: a constant, or the value of another column. A claim reads null in its place,
- *   and nothing at all of these columns when all of them are as usual; or only the first few, which are about groups and
- *   rules, when the others are. Less text is faster to make and to parse.
- * - With `claim`, what the claimer knows is not read at all.
+ * - Inserts write the columns of `value` and `flag`, and the columns of `rare` if one of them has a value; never the columns of
+ *   `later`.
+ * - The second argument is the usual value: a constant, or the value of another column. A claim reads null in its place. It
+ *   leaves these columns out if all have their usual values, or all but the first few, the columns of groups and limits.
+ *   Less text is faster to build and to parse.
+ * - With `claim`, the values that the claim has set are not read.
  */
 const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
-  // First those that have no usual value: of most claimed jobs, nothing else is read.
+  // First the columns without a usual value: of most claimed jobs, only these are read.
   const id = columns.value<string>("id");
   const typeName = columns.value<string>("type_name");
   const input = columns.value<string>("input");
@@ -66,7 +67,7 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
   const maxAttempts = columns.value<number>("max_attempts");
   const attempt = columns.later<number>("attempt");
   const priority = columns.later<number>("priority", 0);
-  // Of a job that is or was in a line. Its `priority` says no more than that.
+  // Of a grouped job, whose `priority` is `groupedPriority`.
   const givenPriority = columns.later<number | null>("given_priority", null);
   const group = columns.value<string | null>("group_key", null);
   const ordered = columns.value<OrderedGroup | null>("ordered", null);
@@ -83,7 +84,7 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     group,
     ordered,
     limited,
-    // Then those that often differ from what is usual: that ends the comparison early.
+    // Then the columns that often differ from the usual value: that ends the comparison early.
     priority: givenPriority ?? priority,
     scheduledAt: columns.value("scheduled_at", createdAt),
     originId: columns.value("origin_id", null),
@@ -152,7 +153,7 @@ const toInserted = ([property, column]: [keyof StateJob, ListedColumn]): Inserte
   },
 });
 
-// While columns are listed, each is in the place of its value. That tells which property is which column.
+// A listing has each column in the place of its value, which maps properties to columns.
 const columnEntries = Object.entries(columnByProperty) as unknown as [keyof StateJob, ListedColumn][];
 
 const columnsInserted = (when: ListedColumn["inserted"]): readonly InsertedColumn[] =>
@@ -222,7 +223,7 @@ export const describeReference = (columns: Columns): JobReference => ({
   rootSequenceId: columns.value("j.root_sequence_id"),
 });
 
-/** Looks jobs up by their own id or by their place in a sequence. */
+/** Finds jobs by their id or by their place in a sequence. */
 export interface JobLookup {
   find(db: SqliteConnection, jobId: string): StateJob | undefined;
   getJobs(db: SqliteConnection, jobIds: readonly string[]): (StateJob | undefined)[];

@@ -4,10 +4,10 @@ import { defineRow, firstNumber, firstText } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { begunOrder, groupedPriority, jobColumns, queryJobs } from "./job-table.ts";
 
-/** These jobs, whose leases have expired, wait again. */
+/** Makes these jobs, whose leases have expired, pending. */
 export type RequeueExpired = (db: SqliteConnection, jobIds: readonly string[]) => void;
 
-/** Takes the token away: when the holder's own outcome arrives late, it is refused and not taken for a repetition. */
+/** Removes the token, so that a late outcome of the former holder is refused and not taken for a repetition. */
 export const endExpiredLease =
   "expired_leases = expired_leases + 1, last_failed_at = leased_until, lease_token = NULL, leased_by = NULL, leased_until = NULL";
 
@@ -49,25 +49,21 @@ export interface LeasedJob {
  * Which jobs can be claimed, and in which order. A job can be claimed when it is
  *
  * - pending, and its scheduled time has come, or
- * - running under a lease that has expired, with an attempt left. (Without one it is the reaper's.)
+ * - running under a lease that has expired, with an attempt left. (A job without one is left to the reaper.)
  *
- * Claims, `nextRunnableIn`, `countAhead` and the reaper all ask here. If claims and `nextRunnableIn` disagreed, workers
- * would ask again and again for a job that they do not get.
+ * Claims, `nextRunnableIn`, `countAhead` and the reaper all use these queries. If claims and `nextRunnableIn` disagreed,
+ * workers would claim in a loop without getting a job. Queues with rules or groups combine them in `limits/`.
  *
- * In a queue with rules or groups a job can also be held back. Claims then take jobs in turn (`flow/take-in-turn.ts`), and
- * what they and all others find out about jobs they ask here, too.
- *
- * Pending jobs are found by a few steps into their index, however many there are. It is ordered by queue, type, priority
- * and time: each (type, priority) is a stretch of its own, which begins with the jobs that are due. Jobs that are
- * scheduled for later, or are of types that were not asked for, are never visited. Jobs in lines come last among the
- * priorities of their type, and have an index of their own, in which each line is one stretch.
+ * The index of pending jobs is ordered by queue, type, priority and time: each (type, priority) is one range, which begins with
+ * the jobs that are due. Jobs scheduled for later and jobs of other types are never read. Grouped jobs have the lowest
+ * priority there, and an index of their own, in which each group is one range.
  */
 export interface Runnable {
-  /** The first ones in claim order. */
+  /** The first claimable jobs in claim order. */
   first(db: SqliteConnection, scope: RunnableScope, limit: number, now: number): Candidate[];
-  /** The earliest moment, past or future, at which one can be claimed. */
+  /** The earliest time, past or future, at which a job can be claimed. */
   nextAt(db: SqliteConnection, scope: RunnableScope): number | null;
-  /** The same two for the pending jobs of a type that are in no line. */
+  /** The same two for the pending jobs of a type without a group. */
   firstUngrouped(
     db: SqliteConnection,
     queue: string,
@@ -76,7 +72,7 @@ export interface Runnable {
     now: number,
   ): Candidate[];
   nextUngroupedAt(db: SqliteConnection, queue: string, typeName: string): number | null;
-  /** The first jobs of each of these lines, up to `limit` of each. One that has begun comes first, due or not. */
+  /** The first jobs of each of these groups, up to `limit` of each. A job that has begun comes first, due or not. */
   headsOfGroups(
     db: SqliteConnection,
     claimKeys: readonly number[],
@@ -84,13 +80,13 @@ export interface Runnable {
     skip: number,
     now: number,
   ): GroupHead<number>[][];
-  /** From when on the first pending job of a line is due; null without one. */
+  /** When the first pending job of a group is due; null without one. */
   groupDueAt(db: SqliteConnection, claimKey: number, now: number): number | null;
-  /** The running jobs that can be claimed when their leases end, or that have ended by now. */
+  /** The running jobs with an attempt left whose leases end by `until`, by that end. */
   leased(db: SqliteConnection, scope: RunnableScope, until?: number): LeasedJob[];
   /** The types of a queue with pending jobs. */
   typesOf(db: SqliteConnection, queue: string): string[];
-  /** How many would be claimed before the job in this place; `cap` for as many or more. */
+  /** How many jobs would be claimed before the job in this place, up to `cap`. */
   countBefore(db: SqliteConnection, place: Place, cap: number, now: number): number;
   /** The jobs whose lease expired first, with or without attempts left. */
   expired(db: SqliteConnection, limit: number, now: number): StateJob[];
@@ -160,7 +156,7 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: 
   const headOfGroup = `SELECT ${headRow.columns} ${pendingInGroup} ? ORDER BY group_order DESC, scheduled_at LIMIT 1`;
   const earliestInGroup = `SELECT min(scheduled_at) ${pendingInGroup} ?`;
 
-  // Those that would go first at the moment when the job in place `p` falls due, as far as can be known now.
+  // The jobs that precede the job in place `p` when it falls due.
   const goesFirst = (at: string): string => `j.queue = p.queue AND ${at} <= p.moment
     AND (j.priority > p.priority OR j.priority = p.priority AND (${at} < p.at OR ${at} = p.at AND j.seq < p.seq))`;
   const countFirst = `WITH place (queue, priority, at, seq, moment, now) AS (VALUES (?, ?, ?, ?, ?, ?))
@@ -232,7 +228,7 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: 
     };
     for (const type of types) descend(type);
 
-    // One priority after the other, across all types, until there are enough that no lower one can get in.
+    // One priority after the other, across all types, until no lower priority can contribute.
     while (levels.size > 0) {
       const level = Math.max(...levels.values());
       const above = candidates.filter(({ priority }) => priority > level).length;
@@ -241,7 +237,7 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: 
         if (priority !== level) continue;
         const found = dueRow.allOfText(db, due, [queue, type, level, now, limit - above]);
         for (const { seq, at } of found) candidates.push({ seq, priority, at });
-        // When a stretch has filled the claim, there is no need to look for lower priorities.
+        // When a range has filled the claim, lower priorities are not needed.
         if (found.length < limit - above) descend(type, level);
         else levels.delete(type);
       }

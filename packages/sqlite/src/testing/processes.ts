@@ -18,7 +18,7 @@ export interface TestProcess {
   readonly ready: Promise<void>;
   /** Rejects when it ends with an error. */
   readonly exited: Promise<void>;
-  /** For those that wait for it when they are ready. */
+  /** Starts a process that has reported that it is ready. */
   begin(): void;
   /** Asks it to stop, and waits. */
   stop(): Promise<void>;

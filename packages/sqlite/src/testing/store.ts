@@ -30,7 +30,7 @@ export const createTestStore = async (options: Partial<SqliteFileOptions> = {}):
 };
 
 /**
- * Another connection to a file. With the same driver: two copies of SQLite in one process do not see each other's locks.
+ * Another connection to a file. With the same driver: two copies of SQLite in one process do not respect each other's locks.
  */
 export const openRaw = async (file: string): Promise<SqliteConnection> =>
   (await loadDriver(testDriver))(file).connection;
