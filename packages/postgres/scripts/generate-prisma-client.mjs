@@ -6,12 +6,20 @@ import { fileURLToPath } from "node:url";
 
 const folder = fileURLToPath(new URL("../examples/prisma", import.meta.url));
 const require = createRequire(import.meta.url);
-const prisma = require.resolve("prisma/package.json");
+
+const findPrisma = () => {
+  try {
+    return require.resolve("prisma/package.json");
+  } catch {
+    console.error("The package prisma is not installed. Run `npm ci` first.");
+    return process.exit(1);
+  }
+};
 
 const changedAt = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 const generatedAt = changedAt(`${folder}/client/client.ts`);
-if (generatedAt <= Math.max(changedAt(`${folder}/schema.prisma`), changedAt(prisma))) {
+if (generatedAt <= Math.max(changedAt(`${folder}/schema.prisma`), changedAt(findPrisma()))) {
   const program = require.resolve("prisma/build/index.js");
   execFileSync(process.execPath, [program, "generate", "--schema", `${folder}/schema.prisma`], {
     cwd: folder,
