@@ -33,7 +33,7 @@ export const nextMigrations = {
       name: "next",
       statements: ({ job }) => [
         `ALTER TABLE ${job} ADD COLUMN next_column INTEGER`,
-        `CREATE INDEX ${job}_next ON ${job} (created_at, next_column)`,
+        `CREATE INDEX leasehold_job_next ON ${job} (created_at, next_column)`,
       ],
     },
   ],

@@ -131,7 +131,7 @@ it("no call of a worker or a starter goes through a whole table", async () => {
   expect(findScans()).toEqual([]);
 });
 
-it("nor does a call under rules, and jobs that are held back are not looked at", async () => {
+it("nor does a call under rules, and throttled jobs are not read", async () => {
   const scope = { queue: "queue", typeName: "type" };
   const limits = { concurrency: 2, rate: { limit: 9, perMs: 1_000, burst: 9 } };
   await adapter.limits.setRule({ ...scope, typeName: null, change: limits });
@@ -204,7 +204,7 @@ it("a full group with many jobs is closed, and stays closed when more of them co
   database.close();
 });
 
-it("jobs without a group in a queue without rules have nothing to do with lines", async () => {
+it("jobs without a group in a queue without rules touch no table of limits", async () => {
   const rule = { queue: "elsewhere", typeName: null, change: { concurrency: 1 } };
   await adapter.limits.setRule(rule);
   await adapter.createJobs({ jobs: [newJob({ queue: "elsewhere", group: "a" })] });
@@ -215,8 +215,10 @@ it("jobs without a group in a queue without rules have nothing to do with lines"
   await adapter.commitOutcomes({ outcomes: more.map((job) => completion(job)) });
   const retry = { kind: "retry", schedule: { afterMs: 0 }, error: null } as const;
   await adapter.commitOutcomes({ outcomes: [{ ...completion(first!), ...retry }] });
-  const lines = recording.statements.filter((sql) => /leasehold_(limit_rule|group_state)/.test(sql));
-  expect(lines).toEqual(lines.filter((sql) => sql.startsWith("SELECT id, queue, type_name, rule FROM")));
+  const ofLimits = recording.statements.filter((sql) => /leasehold_(limit_rule|group_state)/.test(sql));
+  expect(ofLimits).toEqual(
+    ofLimits.filter((sql) => sql.startsWith("SELECT id, queue, type_name, rule FROM")),
+  );
   const epochs = recording.statements.filter((sql) => sql.includes("leasehold_limit_epoch"));
   expect(epochs.length).toBeLessThanOrEqual(3);
 });
