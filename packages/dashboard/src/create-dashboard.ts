@@ -106,7 +106,7 @@ export const createDashboard = (passed: DashboardOptions): Dashboard => {
   if (typeof authorize !== "function")
     throw new InvalidOptionError(
       "authorize",
-      "must be a function that says who a request comes from: nobody is let in without it",
+      "must be a function that returns the user of a request: without it all requests would be refused",
       typeof authorize,
     );
   const base = readPath("basePath", basePath);

@@ -46,7 +46,7 @@ const checkToken = (token: string): string => {
 
 const usedUp = `This address has been used already: its token signs in one browser, once.
 
-Go on in the browser in which you opened it first, or end "leasehold dashboard" and start it again: it prints a new address.
+Continue in the browser in which you opened it first, or end "leasehold dashboard" and start it again: it prints a new address.
 With --token-file the address can be used again and again.
 `;
 

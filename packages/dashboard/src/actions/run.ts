@@ -107,7 +107,7 @@ export interface ActionsOptions {
   /** The Leasehold that was passed to `createDashboard`. */
   readonly original: object;
   readonly stateAdapter: AnyStateAdapter;
-  /** Runs no actions, not even those that another dashboard began. */
+  /** Runs no actions, not even ones that another dashboard began. */
   readonly readOnly: boolean;
 }
 

@@ -126,7 +126,7 @@ export const parseFields = <T>(fields: Fields<T>, value: unknown, name = "The bo
   return Object.fromEntries(entries.filter(([, parsed]) => parsed !== undefined)) as T;
 };
 
-/** The parameters of an address. Only those that are lists may be repeated. */
+/** The parameters of an address. Only lists may be repeated. */
 export const parseQuery = <T>(fields: Fields<T>, query: URLSearchParams): T => {
   const known = fields as Record<string, Field<unknown>>;
   const given: Record<string, unknown> = {};

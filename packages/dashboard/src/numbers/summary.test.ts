@@ -81,7 +81,7 @@ describe("the summary", () => {
       },
     ]);
     expect(situationOf({ failed: [failed({ fingerprint: null, count: 1 })] })).toMatchObject({
-      sentences: [{ text: "1 job failed and waits for somebody to look." }],
+      sentences: [{ text: "1 job failed and waits for a decision." }],
     });
   });
 

@@ -98,7 +98,7 @@ const describeFailures = ({ failed, now }: Judgement): { isRecent: boolean; sent
     sentence: isShared
       ? describeCause(first, all)
       : sentence(
-          `${counted(all, "job")} failed and ${all === 1 ? "waits" : "wait"} for somebody to look.`,
+          `${counted(all, "job")} failed and ${all === 1 ? "waits" : "wait"} for a decision.`,
           "failed",
         ),
   };

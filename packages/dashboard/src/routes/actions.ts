@@ -137,7 +137,7 @@ const routesOf = (kind: ActionKind): Route[] => {
     post({
       path: `plans/${kind}/resume/:id`,
       needs,
-      summary: "Goes on with an action where it ended.",
+      summary: "Resumes an action where it ended.",
       body: {} as Fields<object>,
       answer: started,
       handle: async ({ actions }, { params, viewer }) => {

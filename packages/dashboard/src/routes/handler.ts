@@ -121,7 +121,7 @@ const whileWaitedFor = async <T>(signal: AbortSignal, work: () => Promise<T>): P
 };
 
 const assertMayRead = (viewer: Viewer): void => {
-  if (!viewer.can.has("read")) throw new HttpError(403, "forbidden", "You may not look at this.");
+  if (!viewer.can.has("read")) throw new HttpError(403, "forbidden", 'This needs the right "read".');
 };
 
 /** From a request to a response, the same steps for every route. */

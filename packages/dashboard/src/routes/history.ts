@@ -61,7 +61,7 @@ const listProcesses = get({
   path: "processes",
   needs: "read",
   isTopic: true,
-  summary: "Processes that start jobs or run them, those that reported last first.",
+  summary: "Processes that start jobs or run them, the latest report first.",
   answer: processesAnswer,
   handle: async ({ leasehold, stateAdapter }) => {
     const processes = stateAdapter.history === undefined ? [] : await leasehold.history.listProcesses();

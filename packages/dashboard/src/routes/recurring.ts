@@ -40,7 +40,7 @@ export const recurringAction = (
   post({
     path: `recurring/:id/${kind}`,
     needs: "limits",
-    summary: `Lets somebody ${kind} a recurring job.`,
+    summary: `${{ pause: "Pauses", resume: "Resumes", trigger: "Runs" }[kind]} a recurring job.`,
     body: {} as Fields<object>,
     answer: opaque(),
     handle: (services, { params, viewer }) =>

@@ -116,7 +116,7 @@ export const describeActions = (store: TestStore): unknown =>
         await page.getByText("There is no job with this id.").waitFor();
       }));
 
-    it("do what a plan said to all that match, at a pace, stop, and go on", () =>
+    it("do what a plan said to all that match, at a pace, stop, and resume", () =>
       visitShop(browser, store, async ({ leasehold, origin, page }) => {
         await leasehold.startJobSequences({
           sequences: Array.from({ length: 12 }, () => ({ typeName: "mail", input: { to: "ada" } }) as const),
@@ -135,7 +135,7 @@ export const describeActions = (store: TestStore): unknown =>
         const left = (await leasehold.jobs.list({ status: "pending" })).jobs;
         expect(left.length).toBeGreaterThan(1);
         await page.goto(`${origin}/actions`);
-        await page.getByRole("button", { name: "Go on" }).click();
+        await page.getByRole("button", { name: "Resume" }).click();
         await page.getByRole("cell", { name: "12 changed" }).waitFor({ timeout: 15_000 });
         expect((await leasehold.jobs.list({ status: "pending" })).jobs.map(({ id }) => id)).toEqual([
           late.id,
@@ -176,7 +176,7 @@ export const describeActions = (store: TestStore): unknown =>
         await page.goto(`${origin}/recurring`);
         await act("Pause", "Pause nightly", "It starts no more jobs until it is resumed.");
         await page.getByRole("cell", { name: "paused" }).waitFor();
-        await act("Resume", "Resume nightly", "It goes on with its next time.");
+        await act("Resume", "Resume nightly", "It continues with its next time.");
         await page.getByRole("cell", { name: "paused" }).waitFor({ state: "detached" });
         const before = (await leasehold.jobs.list({ typeName: "mail" })).jobs.length;
         await act("Run now", "Run now: nightly", "A job of type mail is started now.");

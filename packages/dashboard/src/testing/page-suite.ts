@@ -12,7 +12,7 @@ const emptyWords: Readonly<Record<string, string>> = {
   "/failed": "Nothing has failed.",
   "/recurring": "There are no recurring jobs.",
   "/limits": "No limits are set, and nothing waits.",
-  "/actions": "Nobody has done anything here yet.",
+  "/actions": "No actions yet.",
 };
 
 /** No part of a page is cut off, and nothing but wide tables and graphs has to be moved sideways. */

@@ -68,7 +68,7 @@ const Row = ({ action, onChange }: { readonly action: LoggedAction; onChange(pro
         )}
         {isPlanned(kind) && may(kinds[kind].needs) && canResume && (
           <button type="button" class="button small" onClick={() => void call("resume")}>
-            Go on
+            Resume
           </button>
         )}
       </td>
@@ -91,7 +91,7 @@ export const ActionsPage = () => {
       <section class="card" aria-label="Actions">
         {data === undefined && error === undefined && <Skeleton />}
         {data?.actions.length === 0 && (
-          <Empty icon="actions" title="Nobody has done anything here yet.">
+          <Empty icon="actions" title="No actions yet.">
             What people redrive, cancel, delete, pause or trigger is written down here, with who did it and
             what came of it.
           </Empty>
@@ -108,7 +108,7 @@ export const ActionsPage = () => {
                   <th>State</th>
                   <th>Outcome</th>
                   <th>
-                    <span class="unseen">Stop or go on</span>
+                    <span class="unseen">Stop or resume</span>
                   </th>
                 </tr>
               </thead>

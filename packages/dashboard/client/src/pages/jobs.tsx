@@ -141,7 +141,7 @@ export const JobsPage = () => {
             jobs.length === 0 &&
             (isOpen ? (
               <Empty icon="find" title="Nothing so far.">
-                There are more jobs to look at: look further, or add a filter that leaves fewer of them.
+                Not all jobs have been searched: continue, or add a filter.
               </Empty>
             ) : isFiltered ? (
               <Empty icon="find" title="No job matches these filters.">

@@ -71,8 +71,8 @@ const NoQueue = ({ isNow }: { readonly isNow: boolean }) => (
       title={isNow ? "There is nothing in this queue." : "Nothing was counted for this queue then."}
     >
       {isNow
-        ? "No job waits, runs or has failed, none came in the time that is shown, and no worker serves it. Choose a longer time, or look at "
-        : "Look at another moment, or at "}
+        ? "No job waits, runs or has failed, none came in the time that is shown, and no worker serves it. Choose a longer range, or see "
+        : "Choose another time, or see "}
       <Link class="link" to={withMoment("/queues")}>
         all queues
       </Link>

@@ -29,9 +29,9 @@ const overlaps: Readonly<Record<string, string>> = {
 };
 
 const explain = (verb: RecurringVerb, { job, overlap }: RecurringJob): string => {
-  if (verb === "pause") return "It starts no more jobs until it is resumed. Those that it has started go on.";
+  if (verb === "pause") return "It starts no more jobs until it is resumed. Jobs that it has started finish.";
   if (verb === "resume")
-    return "It goes on with its next time. What fell due while it was paused is not made up for.";
+    return "It continues with its next time. Times that passed while it was paused are not made up for.";
   return `A job of type ${job.typeName} is started now. Its regular times stay as they are. ${overlaps[overlap] ?? ""}`;
 };
 

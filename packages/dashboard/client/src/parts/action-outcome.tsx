@@ -62,7 +62,7 @@ export const Progress = ({
           )}
           {canResume && (
             <button type="button" class="button" onClick={() => void call("resume")}>
-              Go on
+              Resume
             </button>
           )}
           <Link class="link small" to="/actions">

@@ -138,7 +138,7 @@ export const HeatMap = ({ data, title }: { readonly data: TimeToStart; readonly 
               {Array.from({ length: columns }, (_, column) => (
                 <tr key={column} data-row="">
                   <td>
-                    <Link to={pathAt(endOf(column))} title="Look at this moment">
+                    <Link to={pathAt(endOf(column))} title="Show the range that ends here">
                       {timeOf(column)}
                     </Link>
                   </td>

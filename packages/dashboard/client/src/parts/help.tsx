@@ -75,7 +75,7 @@ const others: readonly (readonly [string, string])[] = [
   ["Enter", "open the row"],
   ["p", "make a plan"],
   ["Esc", "close the plan"],
-  [".", "pause or go on"],
+  [".", "pause or resume"],
   ["?", "this list"],
 ];
 

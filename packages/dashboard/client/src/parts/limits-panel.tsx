@@ -140,9 +140,7 @@ export const PausePanel = ({
           ? "Its jobs start again at once, in all processes, as its limits allow."
           : "None of its jobs start any more, in any process, until it is resumed."}
       </p>
-      {!rule.paused && (
-        <p>What runs goes on to its end, and new jobs can still be added: they wait with the others.</p>
-      )}
+      {!rule.paused && <p>Running jobs finish. New jobs can still be added and wait.</p>}
     </ConfirmPanel>
   );
 };
@@ -194,7 +192,7 @@ export const LimitsPanel = ({
           <li>Each group: {describeChange(rule.perGroup, perGroup)}.</li>
           {limits.concurrency !== null && rule.running > limits.concurrency && (
             <li class="warn">
-              {plural(rule.running, "job")} run now. They go on, and no more start until fewer than{" "}
+              {plural(rule.running, "job")} run now. They finish, and no more start until fewer than{" "}
               {limits.concurrency} are left.
             </li>
           )}

@@ -207,7 +207,7 @@ export const QueueTable = ({ rows, timeToStart }: Rows) => {
       <Card title="Queues">
         {isPast ? (
           <Empty icon="queues" title="No queue had jobs then.">
-            Counts are kept for 90 days. Look at another rangeEnd, or at a longer time.
+            Counts are kept for 90 days. Choose another time, or a longer range.
           </Empty>
         ) : (
           <Empty icon="queues" title="Nothing waits, runs or has failed.">

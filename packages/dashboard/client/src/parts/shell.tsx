@@ -238,7 +238,7 @@ export const Top = ({
         type="button"
         class={`live ${isLive.value ? "" : "paused"}`}
         aria-pressed={!isLive.value}
-        title={isLive.value ? "Pause: nothing changes by itself" : "Go on"}
+        title={isLive.value ? "Pause: nothing is updated" : "Resume"}
         onClick={toggleLive}
       >
         {isLive.value ? "Live" : "Paused"}

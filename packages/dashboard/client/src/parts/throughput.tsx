@@ -20,8 +20,8 @@ const allPoints = ({ from, before, bucketMs, points }: Statistics): StatisticsPo
 };
 
 /**
- * How many jobs were unfinished at the end of each point: the number now, minus those created since, plus those that ended. Jobs
- * that were redriven or deleted meanwhile are not part of it.
+ * How many jobs were unfinished at the end of each point: the number now, minus jobs created since, plus jobs ended since.
+ * Jobs that were redriven or deleted meanwhile are not part of it.
  */
 const reckonBack = (now: number, { points }: Statistics, times: readonly string[]): number[] => {
   const later = [...points].reverse();

@@ -96,7 +96,7 @@ const failureSentences: Readonly<Record<string, string>> = {
   attempts_exhausted: "it has no attempts left",
   unrecoverable: "its handler said that trying again is no use",
   blocker_failed: "a sequence that it waited for has failed",
-  cancelled: "somebody cancelled it",
+  cancelled: "it was cancelled",
   no_handler: "its type is unknown to the worker that took it",
   invalid_input: "its input does not fit its type",
   expired: "it did not begin in time",

@@ -62,7 +62,7 @@ export const Paging = ({
       )}
       {next !== null && (
         <button type="button" class="button" onClick={() => changeQuery({ cursor: next })}>
-          {searchedTo === null ? "Next page" : "Look further"}
+          {searchedTo === null ? "Next page" : "Search further"}
         </button>
       )}
     </span>
