@@ -86,33 +86,33 @@ describe("two processes", () => {
     return result;
   };
 
-  it("fold the same rows at once again and again: one of them does it, and nothing is counted twice", async () => {
+  it("roll up the same rows at once: one of them does, and no row is counted twice", async () => {
     for (let round = 0; round < 30; round += 1) {
       await clear();
       const rows = Array.from({ length: 20 }, (_, n) => rollup(n, randomUUID(), "1"));
       await fixture.adapter.history.writeReport(reportOf("a", rows));
       const remove = await read();
       // In the opposite order, which would be a deadlock if the order given were that of the locks.
-      const folds = [
+      const calls = [
         fixture.adapter.history.rollUpBuckets({ remove, put: [rollup(0, "", "20")] }),
         other.history.rollUpBuckets({ remove: remove.toReversed(), put: [rollup(0, "", "20")] }),
       ];
-      const folded = await Promise.all(folds);
-      expect(folded.filter(Boolean)).toHaveLength(1);
+      const rolledUp = await Promise.all(calls);
+      expect(rolledUp.filter(Boolean)).toHaveLength(1);
       expect(await read()).toEqual([rollup(0, "", "20")]);
     }
   }, 30_000);
 
-  it("fold a row that the other has overwritten a moment ago: the later one does nothing", async () => {
+  it("roll up a row that the other has just overwritten: the later one does nothing", async () => {
     await clear();
     const [early, late] = [rollup(1, "a", "1"), rollup(1, "a", "2")];
     await fixture.adapter.history.writeReport(reportOf("a", [early]));
-    const folded = await whileUncommitted(
+    const rolledUp = await whileUncommitted(
       (ctx) => fixture.adapter.history.writeReport({ ...reportOf("a", [late]), ctx }),
       () => other.history.rollUpBuckets({ remove: [early], put: [rollup(1, "", "1")] }),
       isOtherWaiting,
     );
-    expect(folded).toBe(false);
+    expect(rolledUp).toBe(false);
     expect(await read()).toEqual([late]);
   });
 
@@ -120,12 +120,12 @@ describe("two processes", () => {
     await clear();
     const [one, two] = [rollup(1, "a", "1"), rollup(2, "a", "2")];
     await fixture.adapter.history.writeReport(reportOf("a", [one, two]));
-    const folded = await whileUncommitted(
+    const rolledUp = await whileUncommitted(
       (ctx) => fixture.adapter.history.rollUpBuckets({ remove: [one], put: [rollup(5, "", "1")], ctx }),
       () => other.history.rollUpBuckets({ remove: [two], put: [rollup(4, "", "0"), rollup(5, "", "2")] }),
       isOtherWaiting,
     );
-    expect(folded).toBe(false);
+    expect(rolledUp).toBe(false);
     expect(await read()).toEqual([two, rollup(5, "", "1")]);
   });
 

@@ -126,7 +126,7 @@ describe("claims that race under limits, on connections that are ended at random
   }, 120_000);
 });
 
-describe("an arrival that commits while a claim closes its line", () => {
+describe("an arrival that commits while a claim closes its group", () => {
   it("is found by the next claim", async () => {
     const { adapter, schema, destroy } = await createPgFixture(url);
     const pool = new pg.Pool({ connectionString: url, max: 1 });
@@ -134,7 +134,7 @@ describe("an arrival that commits while a claim closes its line", () => {
       const change = { perGroup: { concurrency: 5, rate: null } };
       await adapter.limits.setRule({ queue: "default", typeName: "work", change });
       await adapter.createJobs({ jobs: [newJob({ group: "a" })] });
-      // The line is open when the job is stored, and empty when its transaction commits.
+      // The group is claimable when the job is inserted, and empty when the transaction commits.
       await adapter.runInTransaction(async (ctx: object) => {
         await adapter.createJobs({ jobs: [newJob({ group: "a" })], ctx });
         expect(await claim(adapter, { limit: 10 })).toHaveLength(1);
@@ -142,7 +142,7 @@ describe("an arrival that commits while a claim closes its line", () => {
       });
       expect(await claim(adapter, { limit: 10 })).toHaveLength(1);
 
-      // Of this line nothing can be locked for a while. That does not mean that it is empty.
+      // All jobs of this group are locked for a while. The group is not empty.
       const [locked] = await adapter.createJobs({ jobs: [newJob({ group: "b" })] });
       await pool.query("BEGIN");
       await pool.query(`SELECT FROM ${schema}.job WHERE id = $1 FOR UPDATE`, [locked!.job.id]);
@@ -184,7 +184,7 @@ describe("counters that are wrong", () => {
   });
 });
 
-describe("a type whose own number is among those of lines", () => {
+describe("a type whose own number is among the keys of groups", () => {
   it("is found by a claim of all types", async () => {
     const { queueTypeNumber, isGroupKey } = await import("../rows/runnable.ts");
     const names = Array.from({ length: 5_000 }, (_, index) => `type-${index}`);
@@ -252,7 +252,7 @@ describe("what another process has changed", () => {
   });
 });
 
-describe("the lines of groups that are no longer used", () => {
+describe("groups that are no longer used", () => {
   it("are removed by the reaper, and those in use are not", async () => {
     const { adapter, schema, destroy } = await createPgFixture(url);
     const pool = new pg.Pool({ connectionString: url, max: 1 });
@@ -279,7 +279,7 @@ describe("the lines of groups that are no longer used", () => {
       await adapter.commitOutcomes({
         outcomes: [...jobs.filter((job) => job !== failed).map(completionOf), { kind: "fail", ...failure }],
       });
-      // Others move the turn of the type on.
+      // Other groups raise the virtual time of the type.
       for (let round = 0; round < 5; round += 1) {
         await adapter.createJobs({ jobs: [newJob({ group: "busy" }), newJob({ group: "busy" })] });
         const busy = await claim(adapter, { limit: 10 });

@@ -8,7 +8,7 @@ import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { multiplyJobs } from "../testing/multiply-jobs.ts";
 import { claim, completionOf, newJob } from "../testing/test-jobs.ts";
 
-// Some levels of a few indexes for each job and its line. Walking past the jobs that wait would be thousands.
+// Some levels of a few indexes for each job and its group. To read past the waiting jobs would be thousands.
 const mostPagesPerJob = 100;
 const all: ClaimRequest[] = [{ queue: "default", typeNames: null, limit: 10 }];
 
@@ -51,7 +51,7 @@ describe.each(["postgres18Url", "postgres15Url"] as const)(
         const jobs = Array.from({ length: 1_000 }, (_, index) => newJob({ group: `group-${from + index}` }));
         await adapter.createJobs({ jobs });
       }
-      // What was started has to be noted in the lines once.
+      // The first claim applies the deltas of the starts.
       await adapter.nextRunnableIn({ requests: all });
       await adapter.createJobs({ jobs: [newJob({ typeName: "ungrouped" })] });
     }, 180_000);

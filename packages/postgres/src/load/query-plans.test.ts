@@ -41,7 +41,7 @@ describe("a claim never takes more than it was asked for", () => {
 // Some levels of a few indexes, and the rows themselves. A table scan would read tens of thousands.
 const mostPagesPerJob = 60;
 // A claim of all types visits one row of each type, some pages down the index, to find out which types there are.
-const manyLanes = 6;
+const manyTypes = 6;
 const farAway = Date.parse("2100-01-01");
 
 describe("a table that has grown to 500,000 rows under plans made when it was empty", () => {
@@ -164,7 +164,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     expect(found).toEqual([]);
 
     await adapter.createJobs({ jobs: [newJob({ queue: "urgent" })] });
-    expect(await expensive(() => claim(adapter, { limit: 5, requests: whole }), manyLanes)).toEqual([]);
+    expect(await expensive(() => claim(adapter, { limit: 5, requests: whole }), manyTypes)).toEqual([]);
   });
 
   it("claims read by index although their plans are older than the rows, and so do attempts that fail", async () => {
@@ -180,7 +180,7 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
       .rows;
     expect((row as { reloptions: string[] }).reloptions).toContain("autovacuum_analyze_threshold=5000");
     await pool.query(`ANALYZE ${schema}.job, ${schema}.job_attempt`);
-    expect(await expensive(round, manyLanes)).toEqual([]);
+    expect(await expensive(round, manyTypes)).toEqual([]);
   });
 });
 
