@@ -30,22 +30,22 @@ plant("version not raised", [
   "leaseVersion: row.leaseVersion + 1",
   "leaseVersion: row.leaseVersion",
 ]);
-plant("claim exceeds its limit", ["memory/runnable.js", "taken < limit", "taken <= limit"]);
-plant(
-  "claim takes jobs before their time",
-  ["memory/timed-queue.js", "if (current && entry.at > now)", "if (current && entry.at > now + 100)"],
-  ["memory/timed-queue.js", "if (current && entry.at <= now)", "if (current && entry.at <= now + 100)"],
-);
+plant("claim exceeds its limit", ["memory/claim.js", "taken < limit", "taken <= limit"]);
+plant("claim takes jobs before their time", [
+  "memory/groups.js",
+  "claimableAt(record) <= now ||",
+  "claimableAt(record) <= now + 100 ||",
+]);
 plant("claim whose reply was lost does not find its jobs again", [
-  "memory/operations/claim-jobs.js",
+  "memory/claim.js",
   "call.isRepeat === true ? findClaimedByToken",
   "call.isRepeat === null ? findClaimedByToken",
 ]);
-plant(
-  "exhausted job claimed again",
-  ["memory/runnable-index.js", "if (row.attempt < row.maxAttempts || !row.maxAttemptsGiven)", "if (true)"],
-  ["memory/runnable.js", "if (entry === undefined || isRunnable(entry, search))", "if (true)"],
-);
+plant("exhausted job claimed again", [
+  "memory/claim.js",
+  "if (runnableFrom(expired.row, call.maxAttempts) === undefined)",
+  "if (false)",
+]);
 plant("unblocked job overtakes all that came after its start", [
   "store/rules/transitions.js",
   'status: "pending", scheduledAt: Math.max(row.scheduledAt, now) }',
@@ -57,22 +57,22 @@ plant("completion not idempotent", [
   "if (false)",
 ]);
 plant("unblock lost when two blockers finish together", [
-  "memory/operations/commit-outcomes.js",
+  "memory/outcomes.js",
   "unblocked: completesSequence(outcome) ?",
-  "unblocked: completesSequence(outcome) && store.lastUnblockAt !== now && (store.lastUnblockAt = now) ?",
+  "unblocked: completesSequence(outcome) && rows.lastUnblockAt !== now && (rows.lastUnblockAt = now) ?",
 ]);
 plant("blocker that runs does not count as open", [
-  "memory/operations/add-job-blockers.js",
-  'if (current.row.status !== "completed")',
-  'if (current.row.status === "pending" || current.row.status === "blocked")',
+  "memory/create.js",
+  '({ status }) => status !== "completed"',
+  '({ status }) => status === "pending" || status === "blocked"',
 ]);
 plant("failure does not reach the jobs that wait", [
-  "memory/operations/commit-outcomes.js",
-  'outcome.kind === "fail" ?',
-  'outcome.kind === "never" ?',
+  "memory/outcomes.js",
+  'cascaded: outcome.kind === "fail" ?',
+  'cascaded: outcome.kind === "never" ?',
 ]);
 plant("reaped failure does not reach the jobs that wait", [
-  "memory/operations/reap-expired-leases.js",
+  "memory/leases.js",
   'row.status === "failed" ?',
   'row.status === "never" ?',
 ]);
@@ -87,14 +87,14 @@ plant("retry not counted", [
   "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const released",
 ]);
 plant("deduplication race within one call", [
-  "memory/operations/create-jobs.js",
-  "const duplicate = findDuplicate(store, job, now);",
-  "const duplicate = (jobs.found ??= jobs.map((wanted) => findDuplicate(store, wanted, now)))[jobs.indexOf(job)];",
+  "memory/create.js",
+  "const earlier = findEarlier(rows, job, now);",
+  "const earlier = (jobs.found ??= jobs.map((wanted) => findEarlier(rows, wanted, now)))[jobs.indexOf(job)];",
 ]);
 plant("deduplication forgets sequences that went on", [
-  "memory/job-store.js",
-  "last !== undefined && !isTerminal(last.row.status)",
-  "last === first && !isTerminal(last.row.status)",
+  "memory/rows.js",
+  "!isTerminal(currentOf(rows, row.sequenceId).row.status)",
+  "!isTerminal(row.status)",
 ]);
 plant("replacement rewrites the input of a running job", [
   "store/rules/edits.js",
@@ -112,9 +112,9 @@ plant("debounce has no bound", [
   "resolveSchedule(schedule, now)",
 ]);
 plant("a start with a pending key adds a second job that waits", [
-  "memory/deduplication.js",
-  "group?.live.findLast(({ row }) => isWaiting(row.status))",
-  "undefined",
+  "memory/create.js",
+  "return isWaiting(first.row.status);",
+  "return false;",
 ]);
 plant("a job that has begun expires", [
   "store/rules/edits.js",
@@ -147,33 +147,37 @@ plant("redrive starts the version again", [
   "attempt: 0,\n    leaseVersion: 0,\n    expiredLeases: 0,\n    failedAt: null,",
 ]);
 plant("rollback leaves a job", [
-  "memory/job-store.js",
-  "(row === null || stored !== record)",
-  "stored !== record",
+  "memory/rows.js",
+  "remember(rows.journal, () => replace(rows, record, after, before));",
+  "if (before !== null) remember(rows.journal, () => replace(rows, record, after, before));",
 ]);
 plant("rollback leaves a claim", [
-  "memory/job-store.js",
-  "replace(record, stored === record ? record.row : null, row);",
-  "if (stored !== record) replace(record, null, row);",
+  "memory/rows.js",
+  "remember(rows.journal, () => replace(rows, record, after, before));",
+  'if (before === null || after?.status !== "running") remember(rows.journal, () => replace(rows, record, after, before));',
 ]);
-plant("priority ignored", ["memory/timed-queue.js", "if (a.priority !== b.priority)", "if (false)"]);
+plant("priority ignored", [
+  "memory/groups.js",
+  "b.row.priority - a.row.priority || byTime(a, b)",
+  "byTime(a, b)",
+]);
 plant("heartbeat of a lost lease revives it", [
-  "memory/operations/renew-leases.js",
+  "memory/leases.js",
   "if (refusal !== undefined)\n            return refusal;\n        const leasedUntil",
   'if (refusal !== undefined && refusal.reason !== "lease_expired")\n            return refusal;\n        const leasedUntil',
 ]);
 plant("leases reaped too early", [
-  "memory/runnable-index.js",
-  "if (current && entry.at > now)",
-  "if (current && entry.at > now + 200)",
+  "memory/leases.js",
+  "(record.row.leasedUntil ?? 0) > now",
+  "(record.row.leasedUntil ?? 0) > now + 200",
 ]);
 plant("cancel lost on a running job", [
-  "memory/operations/cancel-sequences.js",
-  "store.update(record, cancelled(record.row, error, now));",
-  "if (!wasRunning) store.update(record, cancelled(record.row, error, now));",
+  "memory/outcomes.js",
+  "update(rows, record, cancelled(record.row, error, now));",
+  "if (!wasRunning) update(rows, record, cancelled(record.row, error, now));",
 ]);
 plant("deletion of a tree leaves its continuations", [
-  "memory/operations/delete-sequences.js",
+  "memory/create.js",
   "const deleted = trees.flat().map((record) => {",
   "const deleted = trees.flat().filter((record) => record.row.sequenceIndex === 0).map((record) => {",
 ]);
@@ -192,7 +196,7 @@ plant(
     "const created = await engine.store.createJobs({ ctx, jobs: traced });",
     "const twice = traced.map((next) => ({ ...next, id: engine.runtime.createId() }));\n        const created = (await engine.store.createJobs({ ctx, jobs: [...traced, ...twice] })).slice(0, traced.length);",
   ],
-  ["memory/operations/create-jobs.js", "if (positions.has(position) ||", "if ("],
+  ["memory/create.js", "if (positions.has(position) ||", "if ("],
 );
 plant("lock of a lost lease ignored", [
   "worker/transactions.js",

@@ -7,31 +7,30 @@ const plant = (name, ...patches) => {
   flowBugs.push({ name, patches: patches.map(([file, find, replace]) => ({ file, find, replace })) });
 };
 
-// In this store a slot is a running row. These bugs make counters of their own out of it, and let them drift.
-const freeSlot =
-  "record.queueType.queue.running -= 1, record.queueType.counts.running -= 1, record.line.running -= 1";
-const keepSlot =
-  "record.queueType.queue.running += 1, record.queueType.counts.running += 1, record.line.running += 1";
+// In this store a slot is an entry in the list of running jobs. These bugs lose one, or leave one behind.
+const freeSlot = "record.place?.leased.delete(record), record.place?.type.leased.delete(record)";
+const freeSlotOfAnother =
+  "for (const each of rows.leases) if (each.row.queue === record.row.queue) each.place.leased.delete(each), each.place.type.leased.delete(each)";
 
 plant("repeated commit frees its slot twice", [
-  "memory/operations/commit-outcomes.js",
+  "memory/outcomes.js",
   "if (record === undefined || rejection !== undefined)",
-  `if (rejection?.kind === "repeated") ${freeSlot};\n    if (record === undefined || rejection !== undefined)`,
+  `if (rejection?.kind === "repeated") ${freeSlotOfAnother};\n    if (record === undefined || rejection !== undefined)`,
 ]);
 plant("outcome of a stale holder frees the slot of its successor", [
-  "memory/operations/commit-outcomes.js",
+  "memory/outcomes.js",
   "if (record === undefined || rejection !== undefined)",
   `if (rejection?.reason === "lease_mismatch") ${freeSlot};\n    if (record === undefined || rejection !== undefined)`,
 ]);
 plant("reaping keeps the slot", [
-  "memory/operations/reap-expired-leases.js",
-  "store.update(record, reaped(record.row, call, now));",
-  `store.update(record, reaped(record.row, call, now));\n        ${keepSlot};`,
+  "memory/leases.js",
+  "update(rows, record, reaped(record.row, call, now));",
+  "const ghost = { ...record };\n        update(rows, record, reaped(record.row, call, now));\n        ghost.place.leased.add(ghost);",
 ]);
 plant("cancelling a running job keeps its slot", [
-  "memory/operations/cancel-sequences.js",
-  "store.update(record, cancelled(record.row, error, now));",
-  `store.update(record, cancelled(record.row, error, now));\n    if (wasRunning) ${keepSlot};`,
+  "memory/outcomes.js",
+  "update(rows, record, cancelled(record.row, error, now));",
+  "const ghost = { ...record };\n    update(rows, record, cancelled(record.row, error, now));\n    if (wasRunning) ghost.place.leased.add(ghost);",
 ]);
 plant("limit of a group is one too high", [
   "store/rules/limits.js",
@@ -39,66 +38,63 @@ plant("limit of a group is one too high", [
   "running > concurrency",
 ]);
 plant("type does not keep to the rule of its queue", [
-  "memory/take-in-turn.js",
-  "if (findThrottleOfRule(rule, { running: index.running, bucketFullAt }, now) !== null)",
-  "if (rule?.paused)",
+  "store/rules/turns.js",
+  "while (taken.length < limit && !isThrottled(queue.rule, ofQueue))",
+  "while (taken.length < limit)",
 ]);
-plant("expired lease leaves its slot to nobody", [
-  "memory/take-in-turn.js",
-  "putBackExpired(store, queueType, search);",
-  "",
+plant("expired lease keeps its slot from every job", [
+  "memory/limits.js",
+  "requeueExpired(rows, type, call, now);",
+  ";",
 ]);
-plant("closed line is not opened when its last running job ends", [
-  "memory/runnable-index.js",
-  "if (record.row.group !== null)",
-  'if (record.row.group !== null && after?.status === "pending")',
+plant("group keeps the slot of a job that has ended", [
+  "memory/groups.js",
+  "for (const leased of [place.leased, place.type.leased, queues.leases])\n            leased.delete(record);",
+  "for (const leased of [place.type.leased, queues.leases])\n            leased.delete(record);",
 ]);
-plant("line that waits for its time is not opened again", [
-  "memory/open-lines.js",
-  "if (claimableAt === Number.POSITIVE_INFINITY)",
-  "if (true)",
+plant("group that waits for a token is not claimable again", [
+  "memory/limits.js",
+  "group.isResting = isThrottled ||",
+  "group.isResting = (wasResting && bucketFullAt > 0) || isThrottled ||",
 ]);
-plant("raised limit is not noticed by lines that are closed", [
-  "memory/operations/set-flow-rule.js",
-  "runnable.reconsider({ queue, typeName });",
-  "",
+plant("raised limit of groups has no effect", [
+  "memory/limit-rules.js",
+  "assign(rows.journal, scope, { rule, bucketFullAt: edited });",
+  "assign(rows.journal, scope, { rule: { ...rule, perGroup: before.perGroup ?? rule.perGroup }, bucketFullAt: edited });",
 ]);
 plant("pause of a type is ignored", [
   "store/rules/limits.js",
-  'return rule.paused ? "paused" :',
-  'return rule.paused && rule.typeName === null ? "paused" :',
+  'return rule.paused ? "paused"',
+  'return rule.paused && rule.typeName === null ? "paused"',
 ]);
 plant("retry in an ordered group goes to the back", [
-  "memory/line.js",
+  "memory/groups.js",
   "group !== null && ordered !== null && leaseVersion > 0",
   "false",
 ]);
 plant(
   "ordered group does not wait for a retry that is not due",
+  ["memory/groups.js", "claimableAt(record) <= now || goesFirst(record.row);", "claimableAt(record) <= now;"],
   [
-    "memory/line.js",
-    "return begun.at <= now ? begun : undefined;",
-    "return begun.at <= now ? begun : line.pending.head(now);",
+    "memory/groups.js",
+    "record = isDue ? list.after(record)",
+    "record = isDue || goesFirst(record.row) ? list.after(record)",
   ],
   [
-    "memory/line.js",
-    "if (begun !== undefined)\n        return begun.at;",
-    "if (begun !== undefined && begun.at <= now)\n        return begun.at;",
+    "memory/groups.js",
+    "record = goesFirst(record.row) ? undefined",
+    "record = goesFirst(record.row) ? list.after(record)",
   ],
 );
-plant("last lease does not stop an ordered group", [
-  "memory/operations/reap-expired-leases.js",
-  "stopGroup(store, row);",
-  ";",
-]);
-plant("redriving does not lift the stop", ["memory/operations/redrive-jobs.js", "liftStop(store, job);", ""]);
+plant("last lease does not stop an ordered group", ["memory/leases.js", "stopGroup(rows, row);", ";"]);
+plant("redriving does not lift the stop", ["memory/outcomes.js", "resume(rows, job, job.id);", ""]);
 plant("token is not spent", [
-  "memory/take-in-turn.js",
-  "spendTokens(limits.rate, bucketFullAt, now, 1)",
+  "store/rules/turns.js",
+  "spendTokens(rate, bucketFullAt, now, 1)",
   "bucketFullAt",
 ]);
 plant("bucket is full after an edit", [
-  "memory/operations/set-flow-rule.js",
+  "memory/limit-rules.js",
   "? 0 : keepSpent(after, bucketFullAt, now)",
   "? 0 : 0",
 ]);
@@ -107,19 +103,23 @@ plant("interval between tokens forgets the burst", [
   "/ (limit - burst + 1));",
   "/ limit);",
 ]);
-plant("line back from idle keeps its old turn", [
-  "memory/runnable-index.js",
-  "Math.max(cells.line(cell, group).turn, cell?.state.served ?? 0)",
-  "cells.line(cell, group).turn",
+plant("group back from idle keeps its old virtual time", [
+  "memory/limits.js",
+  "if (!group.isResting && wasResting && isBehind)",
+  "if (false)",
 ]);
-plant("line in turn is not moved on", [
-  "memory/take-in-turn.js",
-  "turn: lineTurn + 1 / weightOfGroup(over, line.group)",
-  "turn: lineTurn",
+plant("group in turn is not moved on", [
+  "store/rules/turns.js",
+  "group.virtualTime += 1 / group.weight;",
+  "",
 ]);
-plant("rolled back claim keeps its tokens and turns", ["memory/job-store.js", "flow.undo(images.flow);", ""]);
-plant("hint does not know when the next token comes", [
-  "memory/next-in-line.js",
-  "return Math.max(roomAt, tokenAt);",
-  "return tokenAt > now ? never : roomAt;",
+plant("rolled back claim keeps its tokens and turns", [
+  "memory/groups.js",
+  "remember(journal, () => assign(journal, target, before));",
+  'if (!("bucketFullAt" in change)) remember(journal, () => assign(journal, target, before));',
+]);
+plant("hint ignores when the next token comes", [
+  "store/rules/limits.js",
+  "return Math.max(roomAt, hasToken ? now : nextTokenAt(rate, bucketFullAt, now));",
+  "return hasToken ? roomAt : Infinity;",
 ]);

@@ -5,14 +5,14 @@ import { plantIn } from "./plant-in.mjs";
 const { bugs, plant } = plantIn("packages/core/src/memory");
 export const historyBugs = bugs;
 
-plant("operations/commit-outcomes.ts", [
+plant("outcomes.ts", [
   [
     "an attempt is written for a refused outcome",
     [
       "if (record === undefined || rejection !== undefined) return rejection!;",
       `if (record === undefined || rejection !== undefined) {
     const attempt = attemptOf(outcome, now);
-    if (record !== undefined && attempt !== undefined && rejection?.kind === "refused") recordAttempt(store, record, attempt);
+    if (record !== undefined && attempt !== undefined && rejection?.kind === "refused") recordAttempt(rows, record, attempt);
     return rejection!;
   }`,
     ],
@@ -23,7 +23,7 @@ plant("operations/commit-outcomes.ts", [
       "if (record === undefined || rejection !== undefined) return rejection!;",
       `if (record === undefined || rejection !== undefined) {
     const attempt = attemptOf(outcome, now);
-    if (record !== undefined && attempt !== undefined && rejection?.kind === "repeated") recordAttempt(store, record, attempt);
+    if (record !== undefined && attempt !== undefined && rejection?.kind === "repeated") recordAttempt(rows, record, attempt);
     return rejection!;
   }`,
     ],
@@ -31,24 +31,35 @@ plant("operations/commit-outcomes.ts", [
   [
     "an attempt is written before the job has failed",
     [
-      "  store.update(record, afterOutcome(record.row, outcome, now));\n  const attempt = attemptOf(outcome, now);\n  if (attempt !== undefined) recordAttempt(store, record, attempt);",
-      "  const attempt = attemptOf(outcome, now);\n  if (attempt !== undefined) recordAttempt(store, record, attempt);\n  store.update(record, afterOutcome(record.row, outcome, now));",
+      "  update(rows, record, afterOutcome(record.row, outcome, now));\n  const attempt = attemptOf(outcome, now);\n  if (attempt !== undefined) recordAttempt(rows, record, attempt);",
+      "  const attempt = attemptOf(outcome, now);\n  if (attempt !== undefined) recordAttempt(rows, record, attempt);\n  update(rows, record, afterOutcome(record.row, outcome, now));",
+    ],
+  ],
+  [
+    "a fingerprint survives a redrive",
+    ["            assign(rows.journal, recordOf(job), { fingerprint: null });\n", ""],
+  ],
+  [
+    "a redrive takes the attempts away",
+    [
+      "assign(rows.journal, recordOf(job), { fingerprint: null });",
+      "assign(rows.journal, recordOf(job), { fingerprint: null, attempts: [] });",
     ],
   ],
 ]);
 
-plant("operations/reap-expired-leases.ts", [
-  ["reaping writes no attempt", ["    recordAttempt(store, record, attempt);\n", ""]],
+plant("leases.ts", [
+  ["reaping writes no attempt", ["    recordAttempt(rows, record, attempt);\n", ""]],
   [
     "reaping writes the attempt of the job as it is afterwards",
     [
-      "recordAttempt(store, record, attempt);",
-      "recordAttempt(store, record, expiredAttempt(record.row, call));",
+      "recordAttempt(rows, record, attempt);",
+      "recordAttempt(rows, record, expiredAttempt(record.row, call));",
     ],
   ],
 ]);
 
-plant("operations/claim-jobs.ts", [
+plant("claim.ts", [
   [
     "a claim of an expired lease writes no attempt",
     ['if (record.row.status === "running") recordAttempt', "if (false) recordAttempt"],
@@ -59,82 +70,83 @@ plant("operations/claim-jobs.ts", [
   ],
 ]);
 
-plant("take-in-turn.ts", [
+plant("limits.ts", [
   [
     "a claim under rules writes no attempt for an expired lease",
-    ["    recordAttempt(store, record, expiredAttempt(record.row));\n", ""],
+    ["    recordAttempt(rows, record, expiredAttempt(record.row));\n", ""],
   ],
 ]);
 
-plant("job-history.ts", [
+plant("groups.ts", [
+  [
+    "a rollback leaves the attempts",
+    [
+      "remember(journal, () => assign(journal, target, before));",
+      'if (!("attempts" in change)) remember(journal, () => assign(journal, target, before));',
+    ],
+  ],
+  [
+    "a rollback leaves the fingerprint",
+    [
+      "remember(journal, () => assign(journal, target, before));",
+      'remember(journal, () => assign(journal, target, { ...before, ...("fingerprint" in change ? { fingerprint: change["fingerprint" as keyof T] } : {}) }));',
+    ],
+  ],
+]);
+
+plant("history.ts", [
   ["one attempt too many is kept", ["mostAttempts - 1", "mostAttempts"]],
   [
     "the earliest attempts are kept",
     [
-      "[attempt, ...attempts.slice(0, mostAttempts - 1)]",
-      "attempts.length < mostAttempts ? [attempt, ...attempts] : attempts",
+      "[attempt, ...record.attempts.slice(0, mostAttempts - 1)]",
+      "record.attempts.length < mostAttempts ? [attempt, ...record.attempts] : record.attempts",
     ],
   ],
   [
     "the earliest attempt comes first",
-    ["[attempt, ...attempts.slice(0, mostAttempts - 1)]", "[...attempts.slice(1 - mostAttempts), attempt]"],
+    [
+      "[attempt, ...record.attempts.slice(0, mostAttempts - 1)]",
+      "[...record.attempts.slice(1 - mostAttempts), attempt]",
+    ],
   ],
   [
     "a retry gives a fingerprint",
     ['record.row.status === "failed" ? attempt.fingerprint : null', "attempt.fingerprint"],
   ],
-  [
-    "a fingerprint survives a redrive",
-    ["if (history !== null && history.fingerprint !== null)", "if (false)"],
-  ],
-  [
-    "a redrive takes the attempts away",
-    [
-      "  const { history } = record;\n  if (history !== null && history.fingerprint !== null)\n    store.setHistory(record, { ...history, fingerprint: null });",
-      "  store.setHistory(record, null);",
-    ],
-  ],
-]);
-
-plant("job-store.ts", [
-  ["a rollback leaves the attempts", ["        record.history = history;\n", ""]],
-  [
-    "a change of attempts alone is not remembered for a rollback",
-    ["    remember(record, record.row);\n    record.history = history;", "    record.history = history;"],
-  ],
-]);
-
-plant("operations/reports.ts", [
   ["a report of old counts is stored", ["from >= now - maxAgeMs", "true"]],
   ["a report at the very bound is dropped", ["from >= now - maxAgeMs", "from > now - maxAgeMs"]],
   [
     "a report removes what it does not name",
     [
-      "for (const rollup of recent) rows.set(keyOf(rollup), { ...rollup });",
-      "for (const [key, row] of rows) if (row.reporterId === reporter.id) rows.delete(key);\n      for (const rollup of recent) rows.set(keyOf(rollup), { ...rollup });",
+      "  for (const bucket of rollups.filter(",
+      "  for (const [key, row] of rows.buckets) if (row.reporterId === reporter.id) put(rows, rows.buckets, key, undefined);\n  for (const bucket of rollups.filter(",
     ],
   ],
   [
     "a later report of a cause replaces the first",
-    ["rows.get(cause.fingerprint) ?? { ...cause, firstSeenAt: now }", "{ ...cause, firstSeenAt: now }"],
-  ],
-  ["reporters of the same second are cut off", ["seenAt >= seenFrom", "seenAt > seenFrom"]],
-  ["rollups are read up to the bound, inclusive", ["rollup.from < before)\n", "rollup.from <= before)\n"]],
-  ["a fold ignores a row that has changed", ["?.counts === rollup.counts", " !== undefined"]],
-  [
-    "a fold ignores a row that is gone",
     [
-      "rollups.get(keyOf(rollup))?.counts === rollup.counts",
-      "(rollups.get(keyOf(rollup))?.counts ?? rollup.counts) === rollup.counts",
+      "rows.causes.get(cause.fingerprint) ?? { ...cause, firstSeenAt: now }",
+      "{ ...cause, firstSeenAt: now }",
+    ],
+  ],
+  ["processes of the same second are cut off", ["seenAt >= seenFrom", "seenAt > seenFrom"]],
+  ["buckets are read up to the bound, inclusive", ["from < call.before)", "from <= call.before)"]],
+  ["a roll-up ignores a row that has changed", ["?.counts === bucket.counts", " !== undefined"]],
+  [
+    "a roll-up ignores a row that is gone",
+    [
+      "buckets.get(keyOf(bucket))?.counts === bucket.counts",
+      "(buckets.get(keyOf(bucket))?.counts ?? bucket.counts) === bucket.counts",
     ],
   ],
   [
-    "a fold overwrites a row that exists",
+    "a roll-up overwrites a row that exists",
     ["if (!areUnchanged || !areFree) return false;", "if (!areUnchanged) return false;"],
   ],
   [
-    "a fold cannot put what it removes",
-    ["removed.has(keyOf(rollup)) || !rollups.has(keyOf(rollup))", "!rollups.has(keyOf(rollup))"],
+    "a roll-up cannot put what it removes",
+    ["removed.has(keyOf(bucket)) || !buckets.has(keyOf(bucket))", "!buckets.has(keyOf(bucket))"],
   ],
   [
     "two deployments share a row",
@@ -144,28 +156,27 @@ plant("operations/reports.ts", [
     ],
   ],
   [
-    "the limit of what is forgotten counts rollups alone",
-    [".filter(isOld).slice(0, limit - silent.length)", ".filter(isOld).slice(0, limit)"],
+    "the limit of what is deleted counts each table alone",
+    ["      if (left === 0) return;\n", "      if (left === 0) left = call.limit;\n"],
   ],
   [
     "a cause that comes up again seems not to",
     ["{ ...known, lastSeenAt: now }", "{ lastSeenAt: now, ...known }"],
   ],
-  ["the causes of failed jobs are forgotten", ["return job !== undefined;", "return false;"]],
-]);
-
-plant("operations/list-causes.ts", [
-  ["the failed jobs with the smallest ids are looked at", [".slice(0, cap)", ".slice(-cap)"]],
+  ["the causes of failed jobs are deleted", [" && !inUse.has(cause.fingerprint)", ""]],
+  ["the failed jobs with the smallest ids are read", [".slice(0, cap)", ".slice(-cap)"]],
   ["just as many as the cap seem more", ["matching.length > cap", "matching.length >= cap"]],
-  ["the example is the one that failed first", ["      group.exampleId = id;\n", ""]],
+  [
+    "the example is the one that failed first",
+    ["lastFailedAt: failedAt!, exampleId }", "lastFailedAt: failedAt!, exampleId: first.id }"],
+  ],
 ]);
 
-plant("transactions.ts", [["a rollback leaves reports", ["        tables.restore(rows);\n", ""]]]);
+plant("rows.ts", [
+  ["a rollback leaves reports", ["  remember(rows.journal, () => put(rows, table, key, before));\n", ""]],
+]);
 
-plant("job-filter.ts", [
-  [
-    "a filter by fingerprint is ignored",
-    ["isOneOf(filter.fingerprints, history?.fingerprint ?? null)", "true"],
-  ],
+plant("reads.ts", [
+  ["a filter by fingerprint is ignored", ["isOneOf(filter.fingerprints, fingerprint)", "true"]],
   ["a filter by worker is ignored", ["isOneOf(filter.leasedBy, row.leasedBy)", "true"]],
 ]);

@@ -1,11 +1,41 @@
-import { StateNotInTransactionError, TransactionSelfDeadlockError } from "../store/errors.ts";
-import type { JobStore } from "./job-store.ts";
-import { createJournal, type Journal, mergeJournal } from "./journal.ts";
-import type { TableRows, Tables } from "./tables.ts";
 import { createAsyncLock } from "../base/async.ts";
+import { StateNotInTransactionError, TransactionSelfDeadlockError } from "../store/errors.ts";
 import { createOpenTransactions, type TransactionFrame } from "../store/open-transactions.ts";
 
-/** Stands for a transaction, or for none; what it is in is known only to the adapter that made it. */
+/**
+ * How to undo the changes of the open transaction; null while none is open. Each change adds its inverse. The inverse is
+ * itself such a change, so what was undone can be done again.
+ */
+export interface Journal {
+  undos: (() => void)[] | null;
+}
+
+/** To be called by every change, with the change that reverts it. */
+export const remember = (journal: Journal, undo: () => void): void => {
+  journal.undos?.push(undo);
+};
+
+/** Reverts these changes, the latest first. Returns what reverts that. */
+const revert = (journal: Journal, undos: (() => void)[]): (() => void)[] => {
+  const redos: (() => void)[] = [];
+  journal.undos = redos;
+  for (const undo of undos.reverse()) undo();
+  return redos;
+};
+
+/** Runs `read` on the store as it was before the open transaction. */
+export const readCommitted = <T>(journal: Journal, read: () => T): T => {
+  if (journal.undos === null) return read();
+  const redos = revert(journal, journal.undos);
+  journal.undos = null;
+  try {
+    return read();
+  } finally {
+    journal.undos = revert(journal, redos);
+  }
+};
+
+/** Stands for a transaction, or for none. Only the adapter that created it can find its transaction. */
 export interface InProcessTransaction {
   readonly store: "in-process";
 }
@@ -14,44 +44,34 @@ export interface InProcessContext {
   readonly client: InProcessTransaction;
 }
 
-/**
- * One writer at a time, as in SQLite. A write of its own runs at once while no transaction is open, without so much as
- * a promise; else it waits in line. Reads never wait.
- */
-export interface Transactions {
-  /** Runs `action` as a transaction of its own. */
-  write<T>(operation: string, action: () => T): Promise<T>;
-  run<T>(
-    callback: (ctx: InProcessContext) => Promise<T>,
-    parent: unknown,
-    assertUsable: () => void,
-  ): Promise<T>;
-  has(ctx: unknown): boolean;
-  /** The journals of the open transaction, outermost first; empty when none is open. */
-  journals(): readonly Journal[];
-  /** What is stored beside jobs and rules, without the changes of the open transaction. */
-  committedRows(): TableRows;
-}
-
 export const createClient = (): InProcessTransaction => Object.freeze({ store: "in-process" });
 
-/** What a frame would have to put back. */
-interface Before {
-  readonly journal: Journal;
-  readonly rows: TableRows;
+type Callback<T> = (ctx: InProcessContext) => Promise<T>;
+
+/** One writer at a time, as in SQLite. Reads never wait. */
+export interface Transactions {
+  /** Runs `action` as a transaction of its own: at once while none is open, otherwise when the open ones have ended. */
+  write<T>(operation: string, action: () => T): Promise<T>;
+  run<T>(callback: Callback<T>, parent: unknown): Promise<T>;
+  has(ctx: unknown): boolean;
 }
 
-type Frame = TransactionFrame<Before>;
+/** `own` is the position in the journal at which the transaction or savepoint begins. */
+type Frame = TransactionFrame<number>;
 
-export const createTransactions = (store: JobStore, tables: Tables): Transactions => {
+export const createTransactions = (journal: Journal, assertUsable: () => void): Transactions => {
   const turns = createAsyncLock();
-  // Every write is undone with the innermost frame.
-  const transactions = createOpenTransactions<Before>("client");
+  const transactions = createOpenTransactions<number>("client");
   const { open } = transactions;
 
-  const endTurn = (): void => {
-    turns.release();
-    if (!turns.isHeld()) transactions.forgetScope();
+  const takeTurn = async <T>(action: () => T): Promise<Awaited<T>> => {
+    await turns.acquire();
+    try {
+      return await action();
+    } finally {
+      turns.release();
+      if (!turns.isHeld()) transactions.forgetScope();
+    }
   };
 
   const assertNotInside = (operation: string): void => {
@@ -59,34 +79,22 @@ export const createTransactions = (store: JobStore, tables: Tables): Transaction
     if (root !== undefined && root === open[0]) throw new TransactionSelfDeadlockError(operation);
   };
 
-  const begin = (parent: Frame | null): Frame => {
-    const frame = transactions.createFrame(parent, { journal: createJournal(), rows: tables.rows() });
-    open.push(frame);
-    store.setJournal(frame.own.journal);
-    return frame;
-  };
-
-  /** Ends the frame, and with it any savepoint in it that nobody has awaited. False when it had ended before. */
+  /** Ends the frame and every savepoint in it. False when it had ended before. */
   const end = (frame: Frame, outcome: "commit" | "rollback"): boolean => {
     const depth = open.indexOf(frame);
-    if (depth < 0) return false;
-    while (open.length > depth) {
-      const { journal, rows } = open.pop()!.own;
-      const outer = open.at(-1);
-      if (outcome === "rollback") {
-        store.undo(journal);
-        tables.restore(rows);
-      } else if (outer !== undefined) mergeJournal(journal, outer.own.journal);
-    }
-    store.setJournal(open.at(-1)?.own.journal ?? null);
+    if (depth < 0 || journal.undos === null) return false;
+    open.length = depth;
+    const kept = journal.undos;
+    if (outcome === "rollback") revert(journal, kept.splice(frame.own));
+    journal.undos = depth === 0 ? null : kept;
     return true;
   };
 
-  const runFrame = async <T>(
-    parent: Frame | null,
-    callback: (ctx: InProcessContext) => Promise<T>,
-  ): Promise<T> => {
-    const frame = begin(parent);
+  const runFrame = async <T>(parent: Frame | null, callback: Callback<T>): Promise<T> => {
+    assertUsable();
+    journal.undos ??= [];
+    const frame = transactions.createFrame(parent, journal.undos.length);
+    open.push(frame);
     const client = createClient();
     let result: T;
     try {
@@ -103,27 +111,15 @@ export const createTransactions = (store: JobStore, tables: Tables): Transaction
     write: async (operation, action) => {
       if (!turns.isHeld()) return action();
       assertNotInside(operation);
-      await turns.acquire();
-      try {
-        return action();
-      } finally {
-        endTurn();
-      }
+      return takeTurn(action);
     },
-    run: async (callback, parentContext, assertUsable) => {
-      if (parentContext !== undefined)
-        return transactions.inSavepoint(parentContext, assertUsable, (parent) => runFrame(parent, callback));
+    run: async (callback, ctx) => {
+      assertUsable();
+      if (ctx !== undefined)
+        return transactions.inSavepoint(ctx, assertUsable, (parent) => runFrame(parent, callback));
       assertNotInside("runInTransaction");
-      await turns.acquire();
-      try {
-        assertUsable();
-        return await runFrame(null, callback);
-      } finally {
-        endTurn();
-      }
+      return takeTurn(() => runFrame(null, callback));
     },
     has: (ctx) => transactions.find(ctx) !== undefined,
-    journals: () => open.map(({ own }) => own.journal),
-    committedRows: () => open[0]?.own.rows ?? tables.rows(),
   };
 };

@@ -40,6 +40,24 @@ export interface Jobs<TTxContext>
   getTime(call?: StateCall<TTxContext>): Promise<number>;
 }
 
+/** Every method that is one store call, of the required part and of the optional ones. */
+export type StoreMethods<TTxContext extends object = object> = Jobs<TTxContext> &
+  Recurring<TTxContext> &
+  Edits<TTxContext> &
+  Limits<TTxContext> &
+  History<TTxContext> &
+  Statistics<TTxContext> &
+  Diagnostics;
+
+type CallOf<TMethod> = TMethod extends (call: infer TCall) => unknown ? Omit<TCall, "ctx" | "now"> : never;
+
+/** What a method does in a store that answers without waiting. */
+export type SyncOperation<TStore, TMethod extends keyof StoreMethods> = (
+  store: TStore,
+  call: CallOf<StoreMethods[TMethod]>,
+  now: number,
+) => Awaited<ReturnType<StoreMethods[TMethod]>>;
+
 /** What one store can do and another cannot, beside the optional parts. Core asks here instead of trying. */
 export interface StateAdapterCapabilities {
   /**

@@ -1,0 +1,117 @@
+import type { StateJob } from "../store/contract/job.ts";
+import type { JobFilter, JobPage, ListJobsCall, PagePosition } from "../store/contract/reads.ts";
+import { getOrAdd, type JobRecord } from "./groups.ts";
+import { dependantsOf, type Operation, type Rows, sequenceOf, treeOf } from "./rows.ts";
+
+/** The order of databases, by bytes. JavaScript compares UTF-16 units, which differs beyond U+FFFF. */
+export const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+export const isOneOf = <T>(wanted: readonly T[] | undefined, value: T | null): boolean =>
+  wanted === undefined || (value !== null && wanted.includes(value));
+
+const isWithin = (from: number | undefined, before: number | undefined, time: number | null): boolean =>
+  (from === undefined && before === undefined) ||
+  (time !== null && (from === undefined || time >= from) && (before === undefined || time < before));
+
+const matches = ({ row, fingerprint }: JobRecord, filter: JobFilter): boolean =>
+  isOneOf(filter.ids, row.id) &&
+  isOneOf(filter.statuses, row.status) &&
+  isOneOf(filter.queues, row.queue) &&
+  isOneOf(filter.typeNames, row.typeName) &&
+  isOneOf(filter.sequenceTypeNames, row.sequenceTypeName) &&
+  isOneOf(filter.deduplicationKeys, row.deduplicationKey) &&
+  isOneOf(filter.failureReasons, row.failureReason) &&
+  isOneOf(filter.fingerprints, fingerprint) &&
+  isOneOf(filter.leasedBy, row.leasedBy) &&
+  (filter.sequenceId === undefined || filter.sequenceId === row.sequenceId) &&
+  (filter.rootSequenceId === undefined || filter.rootSequenceId === row.rootSequenceId) &&
+  (filter.firstOf !== "sequence" || row.id === row.sequenceId) &&
+  (filter.firstOf !== "tree" || row.id === row.rootSequenceId) &&
+  (filter.inputContains === undefined || row.input.includes(filter.inputContains)) &&
+  isWithin(filter.createdFrom, filter.createdBefore, row.createdAt) &&
+  isWithin(filter.scheduledFrom, filter.scheduledBefore, row.scheduledAt) &&
+  isWithin(filter.finishedFrom, filter.finishedBefore, row.completedAt ?? row.failedAt);
+
+/** The jobs that the filter matches. Reads all jobs, unless it names jobs, a sequence or a tree. */
+export function* filtered(rows: Rows, filter: JobFilter): Iterable<JobRecord> {
+  const { sequenceId, rootSequenceId = sequenceId && rows.jobs.get(sequenceId)?.row.rootSequenceId } = filter;
+  let candidates: Iterable<JobRecord> = rows.jobs.values();
+  if (filter.ids !== undefined)
+    candidates = [...new Set(filter.ids)].flatMap((id) => rows.jobs.get(id) ?? []);
+  else if (rootSequenceId !== undefined) candidates = treeOf(rows, rootSequenceId);
+  for (const record of candidates) if (matches(record, filter)) yield record;
+}
+
+type PageCall = Pick<ListJobsCall, "order" | "limit" | "after">;
+
+const toPage = (records: Iterable<JobRecord>, { order, limit, after }: PageCall): JobPage => {
+  const direction = order === "oldest" ? 1 : -1;
+  const compare = (a: PagePosition, b: PagePosition): number =>
+    direction * (a.createdAt - b.createdAt || (a.id < b.id ? -1 : a.id > b.id ? 1 : 0));
+  const matching = Array.from(records, ({ row }) => row).filter((row) => !after || compare(row, after) > 0);
+  const jobs = matching.sort(compare).slice(0, limit);
+  const last = matching.length > jobs.length ? jobs.at(-1) : undefined;
+  return { jobs, next: last === undefined ? null : { createdAt: last.createdAt, id: last.id } };
+};
+
+export const listJobs: Operation<"listJobs"> = (rows, call) => toPage(filtered(rows, call.filter), call);
+
+export const listBlockedJobs: Operation<"listBlockedJobs"> = (rows, call) =>
+  toPage(dependantsOf(rows, call.sequenceId), { ...call, order: "oldest" });
+
+export const getJobs: Operation<"getJobs"> = ({ jobs }, { jobIds }) => jobIds.map((id) => jobs.get(id)?.row);
+
+export const getSequences: Operation<"getSequences"> = (rows, { sequenceIds }) =>
+  sequenceIds.map((id) => sequenceOf(rows, id));
+
+export const getBlockers: Operation<"getBlockers"> = (rows, { jobIds }) =>
+  jobIds.map((jobId) => (rows.jobs.get(jobId)?.blockerIds ?? []).flatMap((id) => sequenceOf(rows, id) ?? []));
+
+/** Jobs with the same key come into one group. */
+export const groupBy = (records: Iterable<JobRecord>, keyOf: (job: JobRecord) => unknown): JobRecord[][] => {
+  const groups = new Map<string, JobRecord[]>();
+  for (const record of records) getOrAdd(groups, JSON.stringify(keyOf(record)), () => []).push(record);
+  return [...groups.values()];
+};
+
+export const countJobs: Operation<"countJobs"> = (rows, { filter }) =>
+  groupBy(filtered(rows, filter), ({ row }) => [row.queue, row.typeName, row.status]).map((group) => {
+    const { queue, typeName, status } = group[0]!.row;
+    return { queue, typeName, status, count: group.length };
+  });
+
+export const measureBacklog: Operation<"measureBacklog"> = (rows, { cap }, now) => {
+  const unfinished = filtered(rows, { statuses: ["blocked", "pending", "running", "failed"] });
+  return groupBy(unfinished, ({ row }) => [row.queue, row.typeName]).map((group) => {
+    const count = (isCounted: (row: StateJob) => boolean): number =>
+      Math.min(cap, group.filter(({ row }) => isCounted(row)).length);
+    const isRunnable = (row: StateJob): boolean => row.status === "pending" && row.scheduledAt <= now;
+    const since = group.flatMap(({ row }) => (isRunnable(row) ? row.scheduledAt : []));
+    const { queue, typeName } = group[0]!.row;
+    return {
+      queue,
+      typeName,
+      runnable: count(isRunnable),
+      later: count((row) => row.status === "pending" && row.scheduledAt > now),
+      running: count(({ status }) => status === "running"),
+      expired: count((row) => row.status === "running" && (row.leasedUntil ?? Infinity) <= now),
+      blocked: count(({ status }) => status === "blocked"),
+      failed: count(({ status }) => status === "failed"),
+      oldestRunnableAt: since.length === 0 ? null : since.reduce((a, b) => Math.min(a, b)),
+    };
+  });
+};
+
+export const listRecentlyFinished: Operation<"listRecentlyFinished"> = (rows, { from, limit }) =>
+  Array.from(filtered(rows, { statuses: ["completed", "failed"], finishedFrom: from }), ({ row }) => {
+    const { queue, typeName, createdAt, completedAt, failedAt } = row;
+    const status = row.status as "completed" | "failed";
+    return { queue, typeName, status, createdAt, finishedAt: completedAt ?? failedAt! };
+  })
+    .sort((a, b) => b.finishedAt - a.finishedAt)
+    .slice(0, limit);
+
+// There is no database that could need a check.
+export const runChecks: Operation<"runChecks"> = () => [];
+
+export const estimateJobs: Operation<"estimateJobs"> = ({ jobs }, { limit }) => Math.min(jobs.size, limit);

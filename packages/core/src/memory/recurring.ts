@@ -1,0 +1,53 @@
+import type { StateRecurringJob } from "../store/contract/recurring.ts";
+import { byBytes } from "./reads.ts";
+import { type Operation, put } from "./rows.ts";
+
+export const getRecurring: Operation<"getRecurring"> = ({ recurring }, { ids }) =>
+  ids.map((id) => recurring.get(id));
+
+export const listRecurring: Operation<"listRecurring"> = ({ recurring }, { limit, after, owner }) =>
+  [...recurring.values()]
+    .filter((row) => owner === undefined || row.owner === owner)
+    .filter(({ id }) => after === null || byBytes(id, after) > 0)
+    .sort((a, b) => byBytes(a.id, b.id))
+    .slice(0, limit);
+
+export const nextRecurringIn: Operation<"nextRecurringIn"> = ({ recurring }, _call, now) => {
+  const active = [...recurring.values()].filter(({ paused }) => !paused);
+  const earliest = active.reduce((at, { fireAt }) => Math.min(at, fireAt ?? at), Infinity);
+  return earliest === Infinity ? null : Math.max(0, earliest - now);
+};
+
+// The open transaction is the only writer, so every row is locked already.
+
+export const lockRecurring: Operation<"lockRecurring"> = ({ recurring }, { id }) => recurring.get(id);
+
+export const lockDueRecurring: Operation<"lockDueRecurring"> = ({ recurring }, { limit, zoneData }, now) => {
+  const isOutdated = (row: StateRecurringJob): boolean =>
+    zoneData !== null && row.zoneData !== "" && row.zoneData < zoneData;
+  const jobs = [...recurring.values()]
+    .filter((row) => !row.paused && row.fireAt !== null && (row.fireAt <= now || isOutdated(row)))
+    .sort((a, b) => a.fireAt! - b.fireAt! || byBytes(a.id, b.id))
+    .slice(0, limit);
+  return { now, jobs };
+};
+
+export const putRecurring: Operation<"putRecurring"> = (rows, { job }, now) => {
+  const createdAt = rows.recurring.get(job.id)?.createdAt ?? now;
+  const stored: StateRecurringJob = { ...job, createdAt, updatedAt: now };
+  put(rows, rows.recurring, job.id, stored);
+  return stored;
+};
+
+export const advanceRecurring: Operation<"advanceRecurring"> = (rows, { jobs }) => {
+  for (const job of jobs) {
+    const row = rows.recurring.get(job.id);
+    if (row !== undefined) put(rows, rows.recurring, job.id, { ...row, ...job });
+  }
+};
+
+export const deleteRecurring: Operation<"deleteRecurring"> = (rows, { ids }) => {
+  const found = ids.filter((id) => rows.recurring.has(id));
+  for (const id of found) put(rows, rows.recurring, id, undefined);
+  return found;
+};
