@@ -1,15 +1,22 @@
+import { decodePayload } from "../base/codec.ts";
+import type { StateStore } from "../engine/dispatch.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
-import type { JobView } from "../jobs/view.ts";
+import { validateAgainstSchema } from "../job-types/registry.ts";
+import { type JobView, viewJob } from "../jobs/view.ts";
 import type { AttemptEventData } from "../observability/events.ts";
+import { isObserved, linkBlockers } from "../observability/observe.ts";
+import type { StateSequence } from "../store/contract/job.ts";
 import { JobAttemptEndedError } from "../store/errors.ts";
 import { attemptEventData } from "./attempt-events.ts";
 import type { Handler, WorkerContext } from "./context.ts";
 import { type AttemptLog, createAttemptLog, type HeldJob, type RunningAttempt } from "./held-jobs.ts";
 import {
+  BlockersUnread,
   decideOutcomeOf,
   type EndedAttempt,
   type EndedSession,
   type Ending,
+  StoredInputRefused,
   type Verdict,
 } from "./outcome.ts";
 import type { CallMember } from "./transactions.ts";
@@ -67,7 +74,15 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
     this.startedAt = worker.engine.runtime.clock.monotonic();
   }
 
-  readonly eventData = (): AttemptEventData => attemptEventData(this.worker, this.held);
+  /** Reports an event of this attempt. */
+  report(name: "jobAttemptStarted" | "jobAttemptStuck" | "jobAttemptLateResult"): void {
+    const { observe } = this.worker.engine;
+    if (isObserved(observe)) observe(name, () => this.eventData());
+  }
+
+  eventData(): AttemptEventData {
+    return attemptEventData(this.worker, this.held);
+  }
 
   get session(): EndedSession | undefined {
     return this.call.session;
@@ -83,7 +98,7 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
     const { held } = this;
     held.attempt = this;
     if (this.timeoutMs !== undefined) this.limitTime(this.timeoutMs);
-    engine.observe("jobAttemptStarted", this.eventData);
+    this.report("jobAttemptStarted");
     const { traceContext, sequenceIndex } = held.job;
     held.span = engine.tracer?.attempt({ traceContext, sequenceIndex, ...this.eventData() });
   }
@@ -105,7 +120,7 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
   }
 
   giveUp(): void {
-    this.worker.engine.observe("jobAttemptStuck", this.eventData);
+    this.report("jobAttemptStuck");
     this.settle({ kind: "abandoned" });
   }
 
@@ -127,7 +142,7 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
   /** The first ending counts; a handler that was given up on may still come to another. */
   settle(ending: Ending): void {
     if (this.over) {
-      this.worker.engine.observe("jobAttemptLateResult", this.eventData);
+      this.report("jobAttemptLateResult");
       return;
     }
     const verdict = decideOutcomeOf(this, ending);
@@ -142,9 +157,91 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
     this.cancelTimeout?.();
     this.held.attempt = undefined;
     if (tally.isOn) this.held.ranMs = runtime.clock.monotonic() - this.startedAt;
-    observe("jobAttemptDuration", () => ({
-      durationMs: runtime.clock.monotonic() - this.startedAt,
-      ...this.eventData(),
-    }));
+    if (!isObserved(observe)) return;
+    const durationMs = runtime.clock.monotonic() - this.startedAt;
+    observe("jobAttemptDuration", () => ({ durationMs, ...this.eventData() }));
   }
 }
+
+/**
+ * Reads what the handler is to get. Ends the attempts at jobs that cannot be read; the others continue. A promise only where
+ * something has to be waited for.
+ */
+export const readJobs = (
+  { engine }: WorkerContext,
+  members: readonly Attempt[],
+): Promise<void> | undefined => {
+  const hasSchema = engine.jobTypes.get(members[0]!.held.job.typeName).input !== undefined;
+  let stored: Map<Attempt, unknown> | undefined;
+  for (const member of members) {
+    const { job } = member.held;
+    try {
+      const input = decodePayload(engine.codec, job.input, "input");
+      if (hasSchema || job.blockerCount > 0) (stored ??= new Map()).set(member, input);
+      else member.view = viewJob(engine, job, [], input);
+    } catch (error) {
+      member.settle({ kind: "threw", error });
+    }
+  }
+  return stored && validateAndReadBlockers(engine.store, stored, members.length > 1);
+};
+
+const validateAndReadBlockers = async (
+  store: StateStore,
+  stored: ReadonlyMap<Attempt, unknown>,
+  shared: boolean,
+): Promise<void> => {
+  const inputs = new Map<Attempt, unknown>();
+  for (const [member, input] of stored) {
+    try {
+      inputs.set(member, await validateInput(member, input));
+    } catch (error) {
+      member.settle({ kind: "threw", error });
+    }
+  }
+  const blocked = [...inputs.keys()].filter(({ held }) => held.job.blockerCount > 0);
+  let blockers: readonly (readonly StateSequence[])[];
+  try {
+    blockers = await readBlockers(store, blocked);
+  } catch (error) {
+    for (const member of inputs.keys()) member.settle({ kind: "threw", error, shared });
+    return;
+  }
+  const byMember = new Map(blocked.map((member, index) => [member, blockers[index]!]));
+  for (const [member, input] of inputs) {
+    const { worker, held } = member;
+    try {
+      member.view = viewJob(worker.engine, held.job, byMember.get(member) ?? [], input);
+    } catch (error) {
+      member.settle({ kind: "threw", error });
+    }
+  }
+};
+
+const validateInput = async ({ worker, held }: Attempt, stored: unknown): Promise<unknown> => {
+  const { typeName } = held.job;
+  const type = worker.engine.jobTypes.get(typeName);
+  if (!type.input) return stored;
+  try {
+    return (await validateAgainstSchema(type, typeName, "input", stored)).value;
+  } catch (error) {
+    throw new StoredInputRefused(error);
+  }
+};
+
+/** A transient error is told apart from those of the handler, which has not run yet. */
+const readBlockers = async (
+  store: StateStore,
+  members: readonly Attempt[],
+): Promise<readonly (readonly StateSequence[])[]> => {
+  if (members.length === 0) return [];
+  let found: readonly (readonly StateSequence[])[];
+  try {
+    found = await store.getBlockers({ jobIds: members.map(({ held }) => held.job.id) });
+  } catch (error) {
+    throw store.isTransientError(error) ? new BlockersUnread(error) : error;
+  }
+  for (const [index, { held }] of members.entries())
+    if (held.span && found[index]!.length > 0) linkBlockers(held.span, found[index]!);
+  return found;
+};

@@ -1,40 +1,78 @@
-import { decodePayload } from "../base/codec.ts";
 import { InvalidOptionError } from "../base/errors.ts";
 import { readProperty } from "../base/options.ts";
-import type { StateStore } from "../engine/dispatch.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
-import { validateAgainstSchema } from "../job-types/registry.ts";
 import { encodeOutput, isContinuedResult, isFailedResult, readBatchResults } from "../jobs/complete.ts";
-import { type JobView, viewJob } from "../jobs/view.ts";
-import { linkBlockers, runInSpan } from "../observability/observe.ts";
-import type { StateSequence } from "../store/contract/job.ts";
+import type { JobView } from "../jobs/view.ts";
+import { runInSpan } from "../observability/observe.ts";
 import { JobAttemptEndedError, ProcessMisuseError } from "../store/errors.ts";
-import { Attempt, type AttemptCall, createController } from "./attempt.ts";
+import { Attempt, type AttemptCall, createController, readJobs } from "./attempt.ts";
 import type { Handler, WorkerContext } from "./context.ts";
 import type { AttemptLog, HeldJob, WriteLog } from "./held-jobs.ts";
-import { BlockersUnread, type Ending, StoredInputRefused, type Verdict } from "./outcome.ts";
+import type { Ending, Verdict } from "./outcome.ts";
 import { createHandlerSession, type HandlerSession } from "./session.ts";
 import type { CompletedCall, HandlerCall } from "./transactions.ts";
 
-/** Called exactly once for each job, when its attempt is over. */
-export type OnAttemptOver = (held: HeldJob, verdict: Verdict, abandoned: boolean) => void;
+/** Learns of the end of a call. */
+export interface CallOwner {
+  /** Called exactly once for each job, when its attempt is over. */
+  finishJob(held: HeldJob, verdict: Verdict, abandoned: boolean): void;
+  /** Called once all attempts are over: the call that began with this job no longer needs its slot. */
+  endCall(first: HeldJob): void;
+}
 
 /**
  * What handlers and their middleware get, most of it made on demand: short jobs use nothing but the job. Classes, because
  * accessors in an object literal cost every job its own hidden class; these are shared.
  */
-class CallOptions {
+class HandlerOptions {
+  readonly job: JobView;
   readonly workerId: string;
   readonly #call: Call;
 
   constructor(call: Call) {
+    this.job = call.called[0]!.view!;
     this.workerId = call.worker.settings.workerId;
     this.#call = call;
   }
 
-  static callOf(options: CallOptions): Call {
-    return options.#call;
+  get signal(): AbortSignal {
+    return this.#call.getSignal();
   }
+
+  get prepare(): unknown {
+    return this.#call.getSession().prepare();
+  }
+
+  get complete(): unknown {
+    return this.#call.getSession().complete;
+  }
+
+  get reportProgress(): unknown {
+    return this.#call.getSession().reportProgress;
+  }
+
+  get log(): WriteLog {
+    return this.#call.getLog().write;
+  }
+}
+
+class BatchOptions {
+  readonly jobs: readonly JobView[];
+  readonly workerId: string;
+  readonly #call: Call;
+
+  constructor(call: Call) {
+    this.jobs = call.called.map(({ view }) => view!);
+    this.workerId = call.worker.settings.workerId;
+    this.#call = call;
+  }
+
+  readonly signalOf = (job: unknown): AbortSignal => {
+    const id = readProperty(job, "id");
+    const member = this.#call.called.find(({ held }) => held.job.id === id);
+    if (!member) throw new InvalidOptionError("job", "must be one of the jobs of this batch", job);
+    return member.getSignal();
+  };
 
   get signal(): AbortSignal {
     return this.#call.getSignal();
@@ -48,120 +86,6 @@ class CallOptions {
     return this.#call.getLog().write;
   }
 }
-
-class HandlerOptions extends CallOptions {
-  readonly job: JobView;
-
-  constructor(call: Call) {
-    super(call);
-    this.job = call.called[0]!.view!;
-  }
-
-  get prepare(): unknown {
-    return CallOptions.callOf(this).getSession().prepare();
-  }
-
-  get reportProgress(): unknown {
-    return CallOptions.callOf(this).getSession().reportProgress;
-  }
-}
-
-class BatchOptions extends CallOptions {
-  readonly jobs: readonly JobView[];
-
-  constructor(call: Call) {
-    super(call);
-    this.jobs = call.called.map(({ view }) => view!);
-  }
-
-  readonly signalOf = (job: unknown): AbortSignal => {
-    const id = readProperty(job, "id");
-    const member = CallOptions.callOf(this).called.find(({ held }) => held.job.id === id);
-    if (!member) throw new InvalidOptionError("job", "must be one of the jobs of this batch", job);
-    return member.getSignal();
-  };
-}
-
-/**
- * Reads what the handler is to get. Ends the attempts at jobs that cannot be read; the others continue. A promise only where
- * something has to be waited for.
- */
-const readMembers = ({ worker, members }: Call): Promise<void> | undefined => {
-  const { engine } = worker;
-  const hasSchema = engine.jobTypes.get(members[0]!.held.job.typeName).input !== undefined;
-  let stored: Map<Attempt, unknown> | undefined;
-  for (const member of members) {
-    const { job } = member.held;
-    try {
-      const input = decodePayload(engine.codec, job.input, "input");
-      if (hasSchema || job.blockerCount > 0) (stored ??= new Map()).set(member, input);
-      else member.view = viewJob(engine, job, [], input);
-    } catch (error) {
-      member.settle({ kind: "threw", error });
-    }
-  }
-  return stored && validateAndReadBlockers(engine.store, stored, members.length > 1);
-};
-
-const validateAndReadBlockers = async (
-  store: StateStore,
-  stored: ReadonlyMap<Attempt, unknown>,
-  shared: boolean,
-): Promise<void> => {
-  const inputs = new Map<Attempt, unknown>();
-  for (const [member, input] of stored) {
-    try {
-      inputs.set(member, await validateInput(member, input));
-    } catch (error) {
-      member.settle({ kind: "threw", error });
-    }
-  }
-  const blocked = [...inputs.keys()].filter(({ held }) => held.job.blockerCount > 0);
-  let blockers: readonly (readonly StateSequence[])[];
-  try {
-    blockers = await readBlockers(store, blocked);
-  } catch (error) {
-    for (const member of inputs.keys()) member.settle({ kind: "threw", error, shared });
-    return;
-  }
-  const byMember = new Map(blocked.map((member, index) => [member, blockers[index]!]));
-  for (const [member, input] of inputs) {
-    const { worker, held } = member;
-    try {
-      member.view = viewJob(worker.engine, held.job, byMember.get(member) ?? [], input);
-    } catch (error) {
-      member.settle({ kind: "threw", error });
-    }
-  }
-};
-
-const validateInput = async ({ worker, held }: Attempt, stored: unknown): Promise<unknown> => {
-  const { typeName } = held.job;
-  const type = worker.engine.jobTypes.get(typeName);
-  if (!type.input) return stored;
-  try {
-    return (await validateAgainstSchema(type, typeName, "input", stored)).value;
-  } catch (error) {
-    throw new StoredInputRefused(error);
-  }
-};
-
-/** A transient error is told apart from those of the handler, which has not run yet. */
-const readBlockers = async (
-  store: StateStore,
-  members: readonly Attempt[],
-): Promise<readonly (readonly StateSequence[])[]> => {
-  if (members.length === 0) return [];
-  let found: readonly (readonly StateSequence[])[];
-  try {
-    found = await store.getBlockers({ jobIds: members.map(({ held }) => held.job.id) });
-  } catch (error) {
-    throw store.isTransientError(error) ? new BlockersUnread(error) : error;
-  }
-  for (const [index, { held }] of members.entries())
-    if (held.span && found[index]!.length > 0) linkBlockers(held.span, found[index]!);
-  return found;
-};
 
 const continuedWithoutComplete =
   "`continueWith` creates jobs in the transaction of `complete`. Return what it gives you from the callback of `complete`";
@@ -209,17 +133,14 @@ const endingWhenCommitted = (member: Attempt, committed: CompletedCall): Ending 
  *   finish       encode the outputs, or roll back what is left open
  *   settle       each attempt: decide its outcome                           outcome.ts
  *   hand over    outcomes to the committer; free the slot                   consumer.ts, committer.ts
- *
- * `onOver` is called for each job, and `onCallOver` once all of them are over: the call no longer needs its slot.
  */
 export const runCall = (
   worker: WorkerContext,
   jobs: readonly HeldJob[],
   handler: Handler,
-  onOver: OnAttemptOver,
-  onCallOver: (first: HeldJob) => void,
+  owner: CallOwner,
 ): void => {
-  const call = new Call(worker, jobs, handler, onOver, onCallOver);
+  const call = new Call(worker, jobs, handler, owner);
   for (const member of call.members) member.begin();
   const span = call.isBatch ? undefined : jobs[0]!.span;
   const running = span ? runInSpan(span, () => call.run()) : call.run();
@@ -229,15 +150,15 @@ export const runCall = (
   );
 };
 
+const noMembers: readonly Attempt[] = [];
+
 class Call implements AttemptCall, HandlerCall {
   readonly worker: WorkerContext;
   readonly handler: Handler;
-  readonly isBatch: boolean;
   readonly members: readonly Attempt[];
-  readonly onOver: OnAttemptOver;
-  readonly onCallOver: (first: HeldJob) => void;
+  readonly owner: CallOwner;
   /** The members that the handler was called with. */
-  called: readonly Attempt[] = [];
+  called: readonly Attempt[] = noMembers;
   abortReason: JobAbortReason | undefined = undefined;
   controller: AbortController | undefined = undefined;
   session: HandlerSession | undefined = undefined;
@@ -248,21 +169,21 @@ class Call implements AttemptCall, HandlerCall {
   /** Of these, the ones that have not been aborted. */
   wanted: number;
 
-  constructor(
-    worker: WorkerContext,
-    jobs: readonly HeldJob[],
-    handler: Handler,
-    onOver: OnAttemptOver,
-    onCallOver: (first: HeldJob) => void,
-  ) {
+  constructor(worker: WorkerContext, jobs: readonly HeldJob[], handler: Handler, owner: CallOwner) {
     this.worker = worker;
     this.handler = handler;
-    this.isBatch = handler.batch !== undefined;
-    this.onOver = onOver;
-    this.onCallOver = onCallOver;
+    this.owner = owner;
     this.open = jobs.length;
     this.wanted = jobs.length;
-    this.members = jobs.map((held) => new Attempt(worker, held, this));
+    // Nearly every call has one member.
+    this.members =
+      jobs.length === 1
+        ? [new Attempt(worker, jobs[0]!, this)]
+        : jobs.map((held) => new Attempt(worker, held, this));
+  }
+
+  get isBatch(): boolean {
+    return this.handler.batch !== undefined;
   }
 
   /** One aborted job leaves the call to the others. Once none is left, the handler has a while to react. */
@@ -284,8 +205,8 @@ class Call implements AttemptCall, HandlerCall {
       this.cancelGrace?.();
       this.session?.close();
     }
-    this.onOver(held, verdict, abandoned);
-    if (this.open === 0) this.onCallOver(this.members[0]!.held);
+    this.owner.finishJob(held, verdict, abandoned);
+    if (this.open === 0) this.owner.endCall(this.members[0]!.held);
   }
 
   getSignal(): AbortSignal {
@@ -310,7 +231,7 @@ class Call implements AttemptCall, HandlerCall {
   /** Reads the jobs and calls the handler; at once, unless something about a job has to be waited for. */
   run(): Promise<unknown> {
     try {
-      const reading = readMembers(this);
+      const reading = readJobs(this.worker, this.members);
       if (!reading) return Promise.resolve(this.callHandler());
       return reading.then(() => {
         this.endUnwanted();
@@ -350,9 +271,14 @@ class Call implements AttemptCall, HandlerCall {
   }
 
   finish(returned: unknown): void {
+    if (this.called.length === 0) return;
+    if (!this.session) {
+      this.settleReturned(returned);
+      return;
+    }
     let checked: Promise<void> | undefined;
     try {
-      checked = this.session?.finish(returned);
+      checked = this.session.finish(returned);
     } catch (error) {
       this.settleThrown(error);
       return;
@@ -387,9 +313,8 @@ class Call implements AttemptCall, HandlerCall {
     const committed = this.session?.committed;
     if (committed) {
       for (const member of called) member.settle(endingWhenCommitted(member, committed));
-    } else if (!isBatch) {
-      for (const member of called) settleWhenKnown(member, endingOfOutput(member, returned));
-    } else this.settleResults(returned);
+    } else if (isBatch) this.settleResults(returned);
+    else settleWhenKnown(called[0]!, endingOfOutput(called[0]!, returned));
   }
 
   settleResults(returned: unknown): void {

@@ -46,80 +46,64 @@ const noteOf = ({ engine, settings }: WorkerContext, { job, log }: HeldJob, erro
 const withoutText = (note: AttemptNote): AttemptNote => ({ ...note, error: null, log: null });
 
 /**
- * What the store made of an attempt:
+ * Ends an attempt that the committer has not written:
  *
- * - `completed`: the handler's own transaction has completed the job.
- * - `written`: the committer asked, and this is the answer.
- * - `unwritten`: there was an outcome, and it was given up on.
+ * - `completed`: the transaction of `complete` has completed the job.
+ * - `unwritten`: the committer has given up on the outcome.
  * - `lost`: the lease was gone before there was an outcome.
  */
-export type AttemptEnd =
-  | { readonly kind: "completed" }
-  | {
-      readonly kind: "written";
-      readonly outcome: JobOutcome;
-      readonly answer: OutcomeResult;
-      readonly afterCommit: AfterCommit;
-    }
-  | { readonly kind: "unwritten" }
-  | { readonly kind: "lost" };
+export const endAttempt = (
+  worker: WorkerContext,
+  held: HeldJob,
+  end: "completed" | "unwritten" | "lost",
+): void => {
+  if (end === "completed") {
+    countAttempt(worker, held);
+    worker.engine.observe("jobAttemptCompleted", () => attemptEventData(worker, held));
+    if (held.span) endRecordedSpan(held.span, "completed");
+  } else if (held.span) endLostSpan(held.span, end === "unwritten" ? "lease_expired" : null);
+  letGo(worker, held);
+};
 
-/** The one place where an attempt ends: reports what became of it, ends its span, and lets go of the job. */
-export const endAttempt = (worker: WorkerContext, held: HeldJob, end: AttemptEnd): void => {
-  switch (end.kind) {
-    case "completed":
-      countAttempt(worker, held);
-      worker.engine.observe("jobAttemptCompleted", () => attemptEventData(worker, held));
-      if (held.span) endRecordedSpan(held.span, "completed");
-      break;
-    case "written":
-      endWritten(worker, held, end);
-      break;
-    case "unwritten":
-      if (held.span) endLostSpan(held.span, "lease_expired");
-      break;
-    case "lost":
-      if (held.span) endLostSpan(held.span, null);
-      break;
-  }
+const letGo = (worker: WorkerContext, held: HeldJob): void => {
   worker.held.remove(held);
   if (held.job.limited) worker.wakeUps.limitFreed.signal(held.job.typeName);
 };
 
-/** One that was given back or refused without having begun is no attempt. */
+/** A job that was released or refused before its handler began has no attempt. */
 const countAttempt = ({ engine }: WorkerContext, { job, ranMs }: HeldJob): void => {
   if (ranMs === undefined) return;
   engine.tally.addAttempt(job, job.lastAttemptAt! - job.scheduledAt, ranMs);
 };
 
+/** Ends an attempt with the answer of the store to its outcome: reports it and ends the span. */
 const endWritten = (
   worker: WorkerContext,
   held: HeldJob,
-  { outcome, answer, afterCommit }: AttemptEnd & { kind: "written" },
+  outcome: JobOutcome,
+  answer: OutcomeResult,
+  afterCommit: AfterCommit,
 ): void => {
-  switch (answer.kind) {
-    case "applied":
-      announceOutcome(afterCommit, held.job, outcome, answer, () => attemptEventData(worker, held));
-      if (held.span) endRecordedSpan(held.span, outcome);
-      reportApplied(worker, held, outcome, afterCommit);
-      break;
-    case "repeated":
-      if (held.span) endRecordedSpan(held.span, outcome);
-      break;
-    case "refused":
-      if (held.span) endLostSpan(held.span, refusalAbortReason(answer));
-      reportRefused(worker, held, answer, afterCommit);
-      break;
+  if (answer.kind === "refused") {
+    if (held.span) endLostSpan(held.span, refusalAbortReason(answer));
+    reportRefused(worker, held, answer, afterCommit);
+  } else {
+    if (answer.kind === "applied") reportApplied(worker, held, outcome, answer, afterCommit);
+    if (held.span) endRecordedSpan(held.span, outcome);
   }
+  letGo(worker, held);
 };
 
 const reportApplied = (
   worker: WorkerContext,
   held: HeldJob,
   outcome: JobOutcome,
-  { observe, count }: AfterCommit,
+  answer: OutcomeResult & { kind: "applied" },
+  afterCommit: AfterCommit,
 ): void => {
+  const { observe, count } = afterCommit;
   const data = () => attemptEventData(worker, held);
+  announceOutcome(afterCommit, held.job, outcome, answer, data);
   countAttempt(worker, held);
   if (outcome.kind === "complete") {
     observe("jobAttemptCompleted", data);
@@ -182,7 +166,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
 
   const giveUp = (entry: Entry): void => {
     unwritten += 1;
-    endAttempt(worker, entry.held, { kind: "unwritten" });
+    endAttempt(worker, entry.held, "unwritten");
   };
 
   const writeOnce = async (batch: readonly Entry[]): Promise<void> => {
@@ -192,7 +176,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
     const afterCommit = createAfterCommit(engine, { committed: true });
     for (let index = 0; index < batch.length; index++) {
       const { held, outcome } = batch[index]!;
-      endAttempt(worker, held, { kind: "written", outcome, answer: results[index]!, afterCommit });
+      endWritten(worker, held, outcome, results[index]!, afterCommit);
     }
     observe("commitBatch", () => ({
       workerId: settings.workerId,

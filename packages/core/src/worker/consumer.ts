@@ -3,7 +3,7 @@ import type { JobOutcome } from "../store/contract/outcomes.ts";
 import { UnknownJobTypeError } from "../store/errors.ts";
 import { expiredError, hadExpired } from "../store/rules/checks.ts";
 import { reportLostLease } from "./attempt-events.ts";
-import { runCall } from "./call.ts";
+import { type CallOwner, runCall } from "./call.ts";
 import { type Committer, endAttempt } from "./committer.ts";
 import type { WorkerContext } from "./context.ts";
 import { createSuspects } from "./crash-isolation.ts";
@@ -49,7 +49,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       runningJobs.add(job);
       reportProcessing(worker, job, 1);
     }
-    runCall(worker, jobs, handlers.get(jobs[0]!.job.typeName)!, finishJob, endCall);
+    runCall(worker, jobs, handlers.get(jobs[0]!.job.typeName)!, owner);
   };
 
   const startAlone = (job: HeldJob): void => start([job]);
@@ -60,7 +60,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     runningJobs.delete(job);
     reportProcessing(worker, job, -1);
     if (typeof verdict === "object") committer.add(job, verdict);
-    else endAttempt(worker, job, { kind: verdict });
+    else endAttempt(worker, job, verdict);
   };
 
   const endCall = (first: HeldJob): void => {
@@ -79,9 +79,11 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     wakeUps.roomFreed.signal();
   };
 
+  const owner: CallOwner = { finishJob, endCall };
+
   const drop = (job: HeldJob): void => {
     reportLostLease(engine.observe, worker, job, "lease_expired");
-    endAttempt(worker, job, { kind: "lost" });
+    endAttempt(worker, job, "lost");
   };
 
   /** Starts whatever may start. Jobs whose lease may be over are dropped. */
@@ -91,7 +93,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       if (!crashIsolation.tryEnter(false)) return;
       // Out of the buffer first: a handler may stop the worker before it even returns.
       const taken = slots.take(next);
-      const jobs = taken.every((job) => isLeaseTrusted(job, clock)) ? taken : dropLost(taken);
+      const jobs = taken.length === 1 && isLeaseTrusted(taken[0]!, clock) ? taken : dropLost(taken);
       if (jobs.length > 0) start(jobs);
       else crashIsolation.leave(false);
     }

@@ -274,9 +274,9 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
       return undefined;
     },
     take: (next) => {
-      if ("typeName" in next) return next.buffer.take();
+      if (hasBatches && "typeName" in next) return next.buffer.take();
       singles -= 1;
-      return [next.buffer.shift()!];
+      return [(next as QueueSlots).buffer.shift()!];
     },
     begin: (jobs) => {
       const slots = queueOf(jobs[0]!);
