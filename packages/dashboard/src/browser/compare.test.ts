@@ -16,7 +16,8 @@ it("shows two deployments side by side, and keeps the choice in the address", as
   const stateAdapter = createInProcessStateAdapter();
   const now = Date.now();
   const width = 10_000;
-  const report = (deployment: string, counts: object) =>
+  /** Stored counts are slots, each followed by its number: created 0, completed 1, unrecoverable 11, run times from 101. */
+  const report = (deployment: string, counts: readonly number[]) =>
     stateAdapter.history!.writeReport({
       reporter: { id: deployment, deployment, startedAt: now, about: "{}" },
       rollups: [
@@ -39,9 +40,9 @@ it("shows two deployments side by side, and keeps the choice in the address", as
   await page.goto(`${origin}/compare`);
   await page.getByText("There is nothing to compare yet.").waitFor();
 
-  await report("v1", { created: 200, completed: 190, failed: { unrecoverable: 10 }, runTime: { 10: 200 } });
-  await report("v2", { created: 200, completed: 140, failed: { unrecoverable: 60 }, runTime: { 20: 200 } });
-  await report("v3", { created: 20, completed: 20, runTime: { 10: 20 } });
+  await report("v1", [0, 200, 1, 190, 11, 10, 111, 200]);
+  await report("v2", [0, 200, 1, 140, 11, 60, 121, 200]);
+  await report("v3", [0, 20, 1, 20, 111, 20]);
   await page.goto(`${origin}/compare?one=v1&other=v2`);
   await page.getByText("more failures").waitFor();
   await page.getByText("slower").waitFor();
