@@ -128,7 +128,7 @@ it("continues an action whose process died when its lease has expired, where the
   expect(await resultOf(second, id)).toEqual(outcome);
 });
 
-it("is continued by a dashboard that nobody looks at", async () => {
+it("is continued by a new dashboard without any request", async () => {
   const { first, stateAdapter } = await openTwo();
   const id = await beginSlowly(first);
   await untilChanged(first, id, 1);

@@ -40,7 +40,7 @@ it("shows what doctor found, leads there from the overview, and looks again when
   await page.goto(origin);
   await page.getByText("Doctor found 1 warning.").waitFor();
   await page.getByRole("link", { name: "1 warning" }).click();
-  // Nobody has to look again for what somebody else has seen.
+  // Another viewer gets the same result without a new check.
   await page.getByText("1 job failed in the last hour; 1 in all.").waitFor();
   expect(await page.getByText("Quick check").count()).toBe(0);
   expect(complaints).toEqual([]);

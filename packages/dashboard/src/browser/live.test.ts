@@ -113,7 +113,7 @@ const stop = async (server: Server): Promise<void> => {
   await closed;
 };
 
-it("says that the server is gone, and goes on within five seconds after it is back", async () => {
+it("shows that the server is gone, and resumes within five seconds after it is back", async () => {
   const shop = await openShop(["read"]);
   const { listener, streams } = observe(shop);
   const server = await listenOn(0, listener);

@@ -82,7 +82,7 @@ it("marks the deployment that came, and tells failures of types apart", async ()
   await page.context().close();
 });
 
-it("goes to a moment in the past that somebody picks, and back", async () => {
+it("shows the past range that the user picks, and goes back", async () => {
   const { page, complaints } = await open("/?range=15m");
   await strip(page, "mail").waitFor();
   expect(await figure(page, "Runnable now").textContent()).not.toBe("0");
@@ -118,7 +118,7 @@ it("goes to a moment in the past that somebody picks, and back", async () => {
   await page.context().close();
 });
 
-it("goes to a moment with the keyboard alone", async () => {
+it("shows a past range with the keyboard alone", async () => {
   const { page } = await open("/");
   const slider = page.getByRole("slider", { name: "Moment" });
   await slider.focus();
@@ -131,7 +131,7 @@ it("goes to a moment with the keyboard alone", async () => {
   await page.context().close();
 });
 
-it("ignores a moment that is to come, or none at all", async () => {
+it("ignores a range that ends in the future, or nowhere", async () => {
   const { page } = await open("/?at=2099-01-01T00:00Z");
   await figure(page, "Runnable now").waitFor();
   await page.goto(`${server.origin}/?at=yesterday`);

@@ -44,7 +44,7 @@ const sentence = "The store cannot be reached. The page keeps trying.";
 
 const healsWithinMs = 5_000;
 
-it("says in words that the store is away, keeps what it knows, and heals by itself", async () => {
+it("shows that the store is unavailable, keeps the last state, and recovers", async () => {
   const { origin, page, read, act, failedId, close } = await open();
   const other = await browser.newPage();
   await page.goto(`${origin}/jobs`);
@@ -70,7 +70,7 @@ it("says in words that the store is away, keeps what it knows, and heals by itse
   await refusal;
   await expect.poll(() => alerts(page)).toEqual([sentence]);
   expect(await page.locator("tbody tr").count()).toBe(5);
-  // Somebody who comes now gets an answer, too.
+  // A new visitor gets an answer, too.
   await other.goto(origin);
   await expect.poll(() => alerts(other)).toEqual([sentence]);
 

@@ -118,7 +118,7 @@ describe("rights", () => {
     expect((await ask("api/v1/session")).status).toBe(401);
   });
 
-  it("are none if nobody could be asked, and why stays on the server", async () => {
+  it("are none if authorize fails, and its error stays on the server", async () => {
     const { ask } = await openShop([], {
       authorize: () => {
         throw new Error("secret address of the directory");
@@ -131,7 +131,7 @@ describe("rights", () => {
     }
   });
 
-  it("to see payloads are needed to look for a key, and to see which key somebody else chose", async () => {
+  it("to see payloads are needed to filter by a key, and to see the key of another user's filter", async () => {
     const shop = await openShop(["read", "redrive"]);
     const { leasehold, stateAdapter, read, act } = shop;
     const filter = { deduplicationKey: ["secret-key"] };
@@ -197,7 +197,7 @@ describe("over a socket", () => {
     expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${expected} `));
   });
 
-  it("reads no more than 64 kB of a body whose length nobody said", async () => {
+  it("reads no more than 64 kB of a body of unknown length", async () => {
     const chunk = `4000\r\n${" ".repeat(0x4000)}\r\n`;
     const answer = await send(
       `POST /api/v1/plans/cancel HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Type: ${json}\r\nX-Leasehold: 1\r\nTransfer-Encoding: chunked\r\n\r\n${chunk.repeat(8)}0\r\n\r\n`,

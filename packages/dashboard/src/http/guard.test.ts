@@ -14,7 +14,7 @@ const initOf = (method: string): RequestInit =>
   method === "GET" || method === "HEAD" ? { method } : { method, headers: postHeaders, body: "{}" };
 
 describe("who may ask for what", () => {
-  it("lets nobody in without an authorization, whatever is asked for", async () => {
+  it("refuses every request without an authorization", async () => {
     for (const nobody of [
       null,
       undefined,
@@ -33,7 +33,7 @@ describe("who may ask for what", () => {
     }
   });
 
-  it("does not start without somebody to ask", async () => {
+  it("requires the option authorize", async () => {
     const { leasehold, stateAdapter } = await openShop([]);
     expect(() => createDashboard({ leasehold, stateAdapter } as never)).toThrow(
       expect.objectContaining({ code: "InvalidOption", option: "authorize" }),
@@ -66,7 +66,7 @@ describe("who may ask for what", () => {
     }
   });
 
-  it("takes `true` for somebody who may read, without payloads", async () => {
+  it("takes `true` for an anonymous user who may read, without payloads", async () => {
     const { leasehold, read, act } = await openShop([], { authorize: () => true });
     const { id } = await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
     const { body } = await read(`jobs/${id}`);

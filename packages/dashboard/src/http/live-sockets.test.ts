@@ -31,13 +31,13 @@ it("asks the store for a hundred people as often as for one, and turns away the 
   await Promise.all(streams.map(firstState));
   const startedAt = Date.now();
   const before = measure.mock.calls.length;
-  // One look as soon as somebody came, then one every two seconds.
+  // One read when the first viewer connects, then one every two seconds.
   await expect.poll(() => measure.mock.calls.length, { timeout: 10_000 }).toBeGreaterThan(before + 1);
   expect(measure.mock.calls.length).toBeLessThanOrEqual(3 + (Date.now() - startedAt) / 2_000);
   const refused = await openStream(origin);
   expect(refused.statusCode).toBe(503);
   for (const stream of [...streams, refused]) stream.destroy();
-  // A place is free as soon as somebody has gone.
+  // A place is free as soon as a viewer has disconnected.
   await expect
     .poll(async () => {
       const next = await openStream(origin);

@@ -60,7 +60,7 @@ describe("live updates", () => {
     expect(await next(reader)).toBe(":\n\n");
   });
 
-  it("look at once at what somebody asks for first, whatever else takes its time", async () => {
+  it("read a new topic at once, however slow the others are", async () => {
     const { open: watch } = open({
       intervalMs: 60_000,
       topics: { stuck: () => new Promise(() => undefined), quick: async () => "quick" },
@@ -71,7 +71,7 @@ describe("live updates", () => {
     expect(await next(reader)).toContain('data: "quick"');
   });
 
-  it("forget what nobody watches, so that whoever comes back is told nothing old", async () => {
+  it("drop the state of a topic without viewers, so that the next viewer gets a new one", async () => {
     let count = 0;
     const { open: watch } = open({
       intervalMs: 60_000,
@@ -87,7 +87,7 @@ describe("live updates", () => {
     }
   });
 
-  it("end when the viewer may not look any more", async () => {
+  it("end when the viewer loses the right to read", async () => {
     const { open: watch } = open({ topics: { calm: async () => "calm" }, recheckMs: 10 });
     const reader = watch(["calm"], never, async () => false).getReader();
     await next(reader);
@@ -103,7 +103,7 @@ describe("live updates", () => {
     expect(live!.viewers).toBe(0);
   });
 
-  it("tell of a store that cannot be reached, and go on when it can", async () => {
+  it("report a store that cannot be reached, and continue when it can", async () => {
     let isDown = true;
     const { open: watch } = open({
       topics: {

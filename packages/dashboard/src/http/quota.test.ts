@@ -3,7 +3,7 @@ import { createQuota } from "./guard.ts";
 
 const never = new AbortController().signal;
 
-/** Work that ends when somebody says so. */
+/** Work that ends when the test ends it. */
 const createWork = () => {
   let end = (): void => undefined;
   const promise = new Promise<string>((resolve) => {
@@ -32,7 +32,7 @@ it("lets a person have some requests at a time, and the others wait for their tu
   expect(await quota.run("grace", never, async () => "again")).toBe("again");
 });
 
-it("lets nobody wait who has gone", async () => {
+it("drops a waiting request whose client has disconnected", async () => {
   const quota = createQuota({ most: 1, mostWaiting: 1 });
   const first = createWork();
   const running = quota.run("grace", never, first.work);

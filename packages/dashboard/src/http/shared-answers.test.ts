@@ -2,7 +2,7 @@ import { expect, it, vi } from "vitest";
 import { openShop } from "../testing/open-shop.ts";
 import { createSharedAnswers } from "./live.ts";
 
-it("asks once for everybody who asks the same, and again when the answer is old", async () => {
+it("reads once for equal requests, and again when the answer is old", async () => {
   const answers = createSharedAnswers({ keptMs: 20, most: 10 });
   const ask = vi.fn(async () => ask.mock.calls.length);
   expect(await Promise.all([answers.get("a", ask), answers.get("a", ask)])).toEqual([1, 1]);

@@ -11,7 +11,7 @@ const broken: CheckResult = {
   advice: "Create it.",
 };
 
-/** A store whose examination goes on until the test ends it. */
+/** A store whose check lasts until the test ends it. */
 const openExamined = () => {
   const stateAdapter = createInProcessStateAdapter();
   const depths: string[] = [];
@@ -35,7 +35,7 @@ const openExamined = () => {
   return { examined, depths, finish };
 };
 
-it("looks once for everybody who asks meanwhile, and keeps what it found for a while", async () => {
+it("checks once for concurrent requests, and reuses the result for a while", async () => {
   const { examined, depths, finish } = openExamined();
   let time = 1_000;
   const doctor = createDoctor({

@@ -21,7 +21,7 @@ it("takes parts as long as what is kept of them", () => {
   expect(resolve(15, undefined, minute).bucketMs).toBe(minute);
 });
 
-it("begins and ends with whole parts, so that a moment long past loses nothing", () => {
+it("begins and ends with whole buckets, so that an old range loses nothing", () => {
   const threeDaysAgo = Date.UTC(2026, 1, 28, 14, 5);
   expect(resolve(60, threeDaysAgo)).toEqual({
     from: "2026-02-28T13:00:00.000Z",

@@ -42,7 +42,7 @@ describe("the summary", () => {
     ]);
   });
 
-  it("is in trouble where nobody serves a type, and where workers are gone", () => {
+  it("is in trouble where no worker serves a type, and where workers are gone", () => {
     const unserved = situationOf({ unserved: [{ ...late, typeNames: ["mail", "fax"] }], behind: [late] });
     expect(unserved.level).toBe("trouble");
     expect(unserved.sentences.map(({ text }) => text)).toEqual([

@@ -128,7 +128,7 @@ it("deletes only after the number was confirmed, and never a tree that is not fi
   expect((await leasehold.jobs.list()).jobs).toMatchObject([{ input: { item: "milk" } }]);
 });
 
-it("reschedules one job or many, by a moment or by how long from now", async () => {
+it("reschedules one job or many, to a time or by a delay", async () => {
   const { leasehold, read, act } = await openShop(["read", "update"]);
   const [one, two] = await Promise.all(
     ["tea", "milk"].map((item) => leasehold.startJobSequence({ typeName: "order", input: { item } })),
@@ -163,7 +163,7 @@ it.each([
   expect([status, body.error.message]).toEqual([400, expect.stringContaining(message)]);
 });
 
-it("goes on rescheduling to the moment that was chosen at first", async () => {
+it("resumes rescheduling to the time that was chosen at first", async () => {
   const { leasehold, read, act } = await openShop(rights);
   const at = "2040-01-01T00:00:00.000Z";
   for (const item of ["tea", "milk"])

@@ -33,7 +33,7 @@ it("sets and clears limits, and writes down who did", async () => {
   });
 });
 
-it("does not overwrite limits that somebody else has changed meanwhile", async () => {
+it("does not overwrite limits that another user has changed meanwhile", async () => {
   const { leasehold, act } = await openShop(rights);
   const { version } = await leasehold.limits.set({ queue: "default", concurrency: 5 });
   await leasehold.limits.set({ queue: "default", concurrency: 6 });

@@ -21,7 +21,7 @@ it.each([
   ["everything", rights],
   ["reading", ["read"]],
 ] as [string, readonly Right[]][])(
-  "answers as it says, to somebody with the right for %s",
+  "answers as described, to a user with the right for %s",
   async (_name, can) => {
     const { leasehold, read, startWorker } = await openShop(can);
     const broken = await leasehold.startJobSequence({ typeName: "order", input: { item: "broken" } });

@@ -56,7 +56,7 @@ describe("statistics", () => {
     expect(body.deployments).toEqual([]);
   });
 
-  it("are of one queue, and of a moment in the past, where that is asked for", async () => {
+  it("are of one queue, and of a past range, if requested", async () => {
     const query = "statistics?queue=mail&minutes=15&before=2026-03-03T13:15:00Z";
     const { body } = await shop.read(query);
     expect(body).toMatchObject({ from: "2026-03-03T13:00:00.000Z", before: "2026-03-03T13:15:00.000Z" });

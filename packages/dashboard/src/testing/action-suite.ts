@@ -220,7 +220,7 @@ export const describeActions = (store: TestStore): unknown =>
         await page.getByText("Newest 3").waitFor();
       }));
 
-    it("are not offered to somebody who may only read", () =>
+    it("are not offered to a user who may only read", () =>
       visitShop(
         browser,
         store,

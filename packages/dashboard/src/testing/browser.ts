@@ -9,7 +9,7 @@ import { toNodeListener } from "../node-listener.ts";
 /** For what opens a browser: on a new machine that includes the installation. */
 export const installTimeoutMs = 600_000;
 
-/** Debian's Chromium, which fetches nothing by itself. */
+/** Debian's Chromium, without background requests. */
 export const openBrowser = async (): Promise<Browser> =>
   chromium.launch({
     executablePath: await findDebianProgram("/usr/bin/chromium", "chromium"),

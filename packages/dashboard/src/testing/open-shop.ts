@@ -11,7 +11,7 @@ import type { Right } from "../http/rights.ts";
 export interface ShopTypes {
   order: { input: { item: string; password?: string }; output: string };
   mail: { input: { to: string }; output: null };
-  /** Sends so many mails, in its own tree. */
+  /** Sends this many mails, in its own tree. */
   campaign: { input: { mails: number }; output: null };
 }
 

@@ -106,7 +106,7 @@ export const describePages = (store: TestStore, { thorough }: { thorough: boolea
       await store.end();
     });
 
-    it("open without an error, and without a barrier to anybody", async () => {
+    it("open without an error, and are accessible", async () => {
       const { stateAdapter, close: closeStore } = await store.open();
       const environment = { label: "production", tone: "danger" } as const;
       const { dashboard } = await openBusyShop(stateAdapter, { environment });

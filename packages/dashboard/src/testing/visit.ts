@@ -9,7 +9,7 @@ import type { TestStore } from "./stores.ts";
 
 type Shop = Awaited<ReturnType<typeof openShop>>;
 
-/** What somebody has who looks at a shop: the shop, and a page of a browser. */
+/** A shop, and a page of a browser that shows it. */
 export interface Visit extends Shop {
   readonly origin: string;
   readonly page: Awaited<ReturnType<typeof watchPage>>["page"];

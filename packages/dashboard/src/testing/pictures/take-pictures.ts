@@ -10,7 +10,7 @@ import { placeOrder } from "./place-order.ts";
 const folder = new URL("../../../../../docs/images/", import.meta.url);
 const largestBytes = 150_000;
 
-/** The same shop at the same moment every time, so that a picture changes only when the page does. Look at it before it goes in. */
+/** The same shop at the same time in every run, so that a picture changes only when the page does. Check it before you commit it. */
 it("takes the pictures of the documentation", async () => {
   const shop = await openShopWithPast();
   const { orderId, invoiceId } = await placeOrder(shop);
