@@ -58,12 +58,12 @@ plant("dashboard/src/actions/run.ts", [
   ["the codec of the Leasehold is not used", [", ...storageOptionsOf(original)", ""]],
   [
     "a change is not part of its entry's transaction",
-    ["await writeRecord(ctx, input", "await writeRecord({}, input"],
+    ["await writeTickHistory(ctx, input", "await writeTickHistory({}, input"],
   ],
   [
     "a change that fails leaves no trace",
     ["await written.catch(() => undefined);", "await written.catch(() => undefined).then(() => open());"],
-    ['writeRecord(ctx, input, { state: "failed" })', "Promise.resolve()"],
+    ['writeTickHistory(ctx, input, { state: "failed" })', "Promise.resolve()"],
   ],
   ["a stopped action seems to have failed", ['if (reason === "cancelled")', 'if (reason === "expired")']],
 ]);

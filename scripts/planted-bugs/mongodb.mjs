@@ -176,14 +176,17 @@ plant("database/errors.ts", [
 plant("recurring.ts", [
   [
     "a paused recurring job is due",
-    ["{ paused: false, fireAt: { $gt: epoch } }", "{ fireAt: { $gt: epoch } }"],
+    ["{ paused: false, runsAt: { $gt: epoch } }", "{ runsAt: { $gt: epoch } }"],
   ],
   ["a tick comes early", ["$lte: new Date(now) } };", "$lte: new Date(now + 1) } };"]],
   [
     "a tick begins with the latest",
-    ["sort: { fireAt: 1, _id: 1 }, limit", "sort: { fireAt: -1, _id: 1 }, limit"],
+    ["sort: { runsAt: 1, _id: 1 }, limit", "sort: { runsAt: -1, _id: 1 }, limit"],
   ],
-  ["times by old zone data stay", ['{ zoneData: { $gt: "", $lt: zoneData } }', '{ zoneData: { $lt: "" } }']],
+  [
+    "times by old zone data stay",
+    ['{ timeZoneVersion: { $gt: "", $lt: timeZoneVersion } }', '{ timeZoneVersion: { $lt: "" } }'],
+  ],
   [
     "an id without a recurring job is not locked",
     ["await lockKeys({ collections, session }, [lockId(id)]);", ""],

@@ -45,7 +45,7 @@ plant("recurring/cron.ts", [
 ]);
 
 plant("recurring/timetable.ts", [
-  ["jitter goes past the next time", ["Math.min(fireAt, nextNominalAt - 1)", "fireAt"]],
+  ["jitter goes past the next time", ["Math.min(runsAt, nextNominalAt - 1)", "runsAt"]],
 ]);
 
 plant("recurring/decide-tick.ts", [
@@ -89,7 +89,10 @@ plant("recurring/tick.ts", [
     "a recurring job does not move on",
     ["nextNominalAt: decision.nextNominalAt,", "nextNominalAt: row.nextNominalAt,"],
   ],
-  ["the last sequence is not remembered", ["row.lastSequenceId,\n      record", "null,\n      record"]],
+  [
+    "the last sequence is not remembered",
+    ["row.lastSequenceId,\n      tickHistory", "null,\n      tickHistory"],
+  ],
 ]);
 
 plant("recurring/put.ts", [

@@ -331,13 +331,16 @@ plant("recurring.ts", [
   [
     "what has fired stays due",
     [
-      "[nextNominalAt, fireAt, lastSequenceId",
+      "[nextNominalAt, runsAt, lastSequenceId",
       "[nextNominalAt, nextNominalAt === null ? null : 0, lastSequenceId",
     ],
   ],
   [
     "the sequence that was started is forgotten",
-    ["fireAt, lastSequenceId, zoneData, record, id]", "fireAt, null, zoneData, record, id]"],
+    [
+      "runsAt, lastSequenceId, timeZoneVersion, tickHistory, id]",
+      "runsAt, null, timeZoneVersion, tickHistory, id]",
+    ],
   ],
   [
     "a tick moves on all recurring jobs",

@@ -315,7 +315,7 @@ export { blockerErrorText } from "./store/rules/dependants.ts";
 
 export type { PagePosition } from "./store/contract/reads.ts";
 
-export type { LimitValues, RateLimit, LimitRule, FlowRuleChange } from "./store/contract/limits.ts";
+export type { LimitValues, RateLimit, LimitRule, LimitRuleChange } from "./store/contract/limits.ts";
 export type { OrderedGroup } from "./store/contract/job.ts";
 
 export {

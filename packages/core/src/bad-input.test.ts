@@ -160,7 +160,7 @@ const startCases: readonly Case[] = [
 
 const manyWeights = Object.fromEntries(Array.from({ length: 1_001 }, (_, n) => [`group-${n}`, 1]));
 
-const flowScope = (rule: object = {}): readonly Case[] => [
+const limitedScope = (rule: object = {}): readonly Case[] => [
   ["options", [undefined, ...notObjects], (options) => [options]],
   ["queue", [undefined, ...names], (queue) => [{ queue, ...rule }]],
   ["typeName", names, (typeName) => [{ typeName, ...rule }]],
@@ -252,7 +252,7 @@ const cases: Record<string, readonly Case[]> = {
     ["statuses[0]", ["pending", 7], (status) => [{ olderThanMs: 0, statuses: [status] }]],
   ],
   "limits.set": [
-    ...flowScope({ paused: true }),
+    ...limitedScope({ paused: true }),
     ["options", [{}], () => [{ queue: "q" }]],
     ["paused", [null, 1, "yes"], (paused) => [{ queue: "q", paused }]],
     ["concurrency", [0, -1, 1.5, Number.NaN, "1", 1e18], (concurrency) => [{ queue: "q", concurrency }]],
@@ -274,8 +274,8 @@ const cases: Record<string, readonly Case[]> = {
       (expectedVersion) => [{ queue: "q", paused: true, expectedVersion }],
     ],
   ],
-  "limits.pause": flowScope(),
-  "limits.resume": [...flowScope(), ["group", names, (group) => [{ typeName: "work", group }]]],
+  "limits.pause": limitedScope(),
+  "limits.resume": [...limitedScope(), ["group", names, (group) => [{ typeName: "work", group }]]],
   "limits.list": [
     ["options", notObjects, (options) => [options]],
     ["queue", names, (queue) => [{ queue }]],

@@ -91,7 +91,7 @@ test("every call finds its jobs by an index, in few commands however many jobs t
     const deduplication = { key: "key-0", scope: "pending", windowMs: null, onDuplicate: "replace" } as const;
     await adapter.createJobs({ jobs: [{ ...newJob(3000), id: "job-3000", deduplication }] });
     const recurring = { definition: "", owner: null, paused: false, version: 1, lastSequenceId: null };
-    const progress = { nextNominalAt: 1, fireAt: 1, record: "", zoneData: "" };
+    const progress = { nextNominalAt: 1, runsAt: 1, tickHistory: "", timeZoneVersion: "" };
     await adapter.runInTransaction(async (ctx) => {
       await adapter.recurring.lockRecurring({ ctx, id: "nightly" });
       await adapter.recurring.putRecurring({ ctx, job: { id: "nightly", ...recurring, ...progress } });
@@ -99,7 +99,7 @@ test("every call finds its jobs by an index, in few commands however many jobs t
     await adapter.recurring.nextRecurringIn({});
     await adapter.recurring.listRecurring({ limit: 10, after: "a" });
     await adapter.runInTransaction(async (ctx) => {
-      const { jobs } = await adapter.recurring.lockDueRecurring({ ctx, limit: 10, zoneData: null });
+      const { jobs } = await adapter.recurring.lockDueRecurring({ ctx, limit: 10, timeZoneVersion: null });
       expect(jobs.map(({ id }) => id)).toEqual(["nightly"]);
       await adapter.recurring.advanceRecurring({
         ctx,

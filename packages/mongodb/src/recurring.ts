@@ -25,10 +25,10 @@ const fromDocument = (document: RecurringDocument): StateRecurringJob => ({
   paused: document.paused,
   version: document.version,
   nextNominalAt: toTime(document.nextNominalAt),
-  fireAt: toTime(document.fireAt),
+  runsAt: toTime(document.runsAt),
   lastSequenceId: document.lastSequenceId,
-  record: document.record,
-  zoneData: document.zoneData,
+  tickHistory: document.tickHistory,
+  timeZoneVersion: document.timeZoneVersion,
   createdAt: document.createdAt.getTime(),
   updatedAt: document.updatedAt.getTime(),
 });
@@ -37,10 +37,10 @@ const progressFields = (
   progress: RecurringJobProgress,
 ): Pick<RecurringDocument, keyof RecurringJobProgress> => ({
   nextNominalAt: toDate(progress.nextNominalAt),
-  fireAt: toDate(progress.fireAt),
+  runsAt: toDate(progress.runsAt),
   lastSequenceId: progress.lastSequenceId,
-  record: progress.record,
-  zoneData: progress.zoneData,
+  tickHistory: progress.tickHistory,
+  timeZoneVersion: progress.timeZoneVersion,
 });
 
 /** The document in `keys` that stands for an id without a recurring job. Ids of deduplication keys begin with a number. */
@@ -49,7 +49,7 @@ const lockId = (id: string): string => `recurring:${id}`;
 const epoch = new Date(0);
 
 /** In the index of recurring jobs by time: not paused, and with a next time. */
-const scheduled: Filter<RecurringDocument> = { paused: false, fireAt: { $gt: epoch } };
+const scheduled: Filter<RecurringDocument> = { paused: false, runsAt: { $gt: epoch } };
 
 export const getRecurring = async (
   { collections: { recurring } }: Store,
@@ -76,10 +76,10 @@ export const nextRecurringIn = async (
   { collections: { recurring }, clock }: Store,
   call: StoreCall,
 ): Promise<number | null> => {
-  const options = { ...inSession(call.session), sort: { fireAt: 1 }, projection: { fireAt: 1 } } as const;
+  const options = { ...inSession(call.session), sort: { runsAt: 1 }, projection: { runsAt: 1 } } as const;
   const next = await recurring.findOne(scheduled, options);
   if (next === null) return null;
-  return Math.max(0, next.fireAt!.getTime() - (call.now ?? (await clock.ask())));
+  return Math.max(0, next.runsAt!.getTime() - (call.now ?? (await clock.ask())));
 };
 
 /** A concurrent lock or change of the same recurring job conflicts, and the server rolls one of the two back. */
@@ -131,16 +131,16 @@ const findUnlocked = async (store: Store, ids: readonly string[]): Promise<Reado
 
 export const lockDueRecurring = async (
   store: Store,
-  { session, now: given, limit, zoneData }: StoreCall & LockDueRecurringCall,
+  { session, now: given, limit, timeZoneVersion }: StoreCall & LockDueRecurringCall,
 ): Promise<DueRecurringJobs> => {
   const { collections, clock, sessions } = store;
   const now = given ?? (await clock.ask());
-  const isDue = { fireAt: { $gt: epoch, $lte: new Date(now) } };
+  const isDue = { runsAt: { $gt: epoch, $lte: new Date(now) } };
   const filter: Filter<RecurringDocument> =
-    zoneData === null
+    timeZoneVersion === null
       ? { ...scheduled, ...isDue }
-      : { ...scheduled, $or: [isDue, { zoneData: { $gt: "", $lt: zoneData } }] };
-  const options = { ...inSession(session), sort: { fireAt: 1, _id: 1 }, limit } as const;
+      : { ...scheduled, $or: [isDue, { timeZoneVersion: { $gt: "", $lt: timeZoneVersion } }] };
+  const options = { ...inSession(session), sort: { runsAt: 1, _id: 1 }, limit } as const;
   const due = (await collections.recurring.find(filter, options).toArray()).map(fromDocument);
   const own = sessions.lockedBy(session!);
   const isOwn = ({ id }: StateRecurringJob): boolean => own.has(lockId(id));

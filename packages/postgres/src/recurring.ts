@@ -21,12 +21,12 @@ const toStateRecurringJob = (row: SqlRow): StateRecurringJob => ({
   paused: row["paused"] === true,
   version: Number(row["version"]),
   nextNominalAt: numberOrNull(row["next_nominal_at"]),
-  fireAt: numberOrNull(row["runs_at"]),
+  runsAt: numberOrNull(row["runs_at"]),
   lastSequenceId: textOrNull(row["last_sequence_id"]),
-  zoneData: text(row["time_zone_version"]),
+  timeZoneVersion: text(row["time_zone_version"]),
   createdAt: Number(row["created_at"]),
   updatedAt: Number(row["updated_at"]),
-  record: text(row["tick_history"]),
+  tickHistory: text(row["tick_history"]),
   definition: text(row["definition"]),
 });
 
@@ -80,11 +80,11 @@ const isDue = "runs_at <= (SELECT now FROM clock)";
 
 export const lockDueRecurring = async (
   { query }: Database,
-  { ctx, now, limit, zoneData }: CallInTransaction & LockDueRecurringCall,
+  { ctx, now, limit, timeZoneVersion }: CallInTransaction & LockDueRecurringCall,
 ): Promise<DueRecurringJobs> => {
   const rows = await query(
     ctx,
-    zoneData === null
+    timeZoneVersion === null
       ? {
           name: "lock_due_recurring",
           sql: (tables) => lockSql(tables, isDue, "$2"),
@@ -98,7 +98,7 @@ export const lockDueRecurring = async (
               `${isDue} OR runs_at IS NOT NULL AND time_zone_version <> '' AND time_zone_version < $3::text COLLATE "C"`,
               "$2",
             ),
-          params: [now ?? null, limit, zoneData],
+          params: [now ?? null, limit, timeZoneVersion],
         },
   );
   return {
@@ -110,10 +110,10 @@ export const lockDueRecurring = async (
 const advancedRows = defineRows<AdvancedRecurringJob>((idType) => [
   { name: "id", type: "text", read: ({ id }) => id },
   { name: "next_nominal_at", type: "bigint", read: ({ nextNominalAt }) => nextNominalAt },
-  { name: "runs_at", type: "bigint", read: ({ fireAt }) => fireAt },
+  { name: "runs_at", type: "bigint", read: ({ runsAt }) => runsAt },
   { name: "last_sequence_id", type: idType, read: ({ lastSequenceId }) => lastSequenceId },
-  { name: "time_zone_version", type: "text", read: ({ zoneData }) => zoneData },
-  { name: "tick_history", type: "text", read: ({ record }) => record },
+  { name: "time_zone_version", type: "text", read: ({ timeZoneVersion }) => timeZoneVersion },
+  { name: "tick_history", type: "text", read: ({ tickHistory }) => tickHistory },
 ]);
 
 export const advanceRecurring = async (
@@ -173,10 +173,10 @@ RETURNING ${recurringColumns}`,
       job.paused,
       job.version,
       job.nextNominalAt,
-      job.fireAt,
+      job.runsAt,
       job.lastSequenceId,
-      job.zoneData,
-      job.record,
+      job.timeZoneVersion,
+      job.tickHistory,
       job.definition,
     ],
   });

@@ -12,12 +12,12 @@ const recurringRow = defineRow<StateRecurringJob>((columns) => ({
   paused: columns.holds("paused"),
   version: columns.value("version"),
   nextNominalAt: columns.value("next_nominal_at", null),
-  fireAt: columns.value("runs_at", null),
+  runsAt: columns.value("runs_at", null),
   lastSequenceId: columns.value("last_sequence_id", null),
-  zoneData: columns.value("time_zone_version"),
+  timeZoneVersion: columns.value("time_zone_version"),
   createdAt: columns.value("created_at"),
   updatedAt: columns.value("updated_at"),
-  record: columns.value("tick_history"),
+  tickHistory: columns.value("tick_history"),
   definition: columns.value("definition"),
 }));
 
@@ -48,17 +48,17 @@ export const prepareRecurringJobs = ({ recurring, recurringDueIndex }: Tables): 
     listRecurring: (db, { limit, after, owner = null }) =>
       recurringRow.all(db, page, [after, owner, owner, limit]),
     nextRecurringIn: (db, _call, now) => {
-      const fireAt = firstNumber(db, earliest, []);
-      return fireAt == null ? null : Math.max(0, fireAt - now);
+      const runsAt = firstNumber(db, earliest, []);
+      return runsAt == null ? null : Math.max(0, runsAt - now);
     },
     // The open transaction is the only writer, so all rows are locked already.
     lockRecurring: (db, { id }) => find(db, id),
-    lockDueRecurring: (db, { limit, zoneData }, now) => ({
+    lockDueRecurring: (db, { limit, timeZoneVersion }, now) => ({
       now,
       jobs:
-        zoneData === null
+        timeZoneVersion === null
           ? recurringRow.all(db, due, [now, limit])
-          : recurringRow.all(db, dueOrOutdated, [now, zoneData, limit]),
+          : recurringRow.all(db, dueOrOutdated, [now, timeZoneVersion, limit]),
     }),
     putRecurring: (db, { job }, now) => {
       const values: SqliteValue[] = [
@@ -67,20 +67,20 @@ export const prepareRecurringJobs = ({ recurring, recurringDueIndex }: Tables): 
         Number(job.paused),
         job.version,
         job.nextNominalAt,
-        job.fireAt,
+        job.runsAt,
         job.lastSequenceId,
-        job.zoneData,
+        job.timeZoneVersion,
         now,
         now,
-        job.record,
+        job.tickHistory,
         job.definition,
       ];
       db.run(put, values);
       return find(db, job.id)!;
     },
     advanceRecurring: (db, { jobs }) => {
-      for (const { id, nextNominalAt, fireAt, lastSequenceId, zoneData, record } of jobs)
-        db.run(advance, [nextNominalAt, fireAt, lastSequenceId, zoneData, record, id]);
+      for (const { id, nextNominalAt, runsAt, lastSequenceId, timeZoneVersion, tickHistory } of jobs)
+        db.run(advance, [nextNominalAt, runsAt, lastSequenceId, timeZoneVersion, tickHistory, id]);
     },
     deleteRecurring: (db, { ids }) => {
       const deleted = new Set(allTexts(db, remove, [JSON.stringify(ids)]));

@@ -413,8 +413,8 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(await check()).toMatchObject([{ status: "ok", summary: "1 recurring job, none overdue." }]);
       await stateAdapter.runInTransaction(async (ctx) => {
         const row = await recurring.lockRecurring({ ctx, id: "hourly" });
-        const fireAt = (await stateAdapter.getTime({ ctx })) - 7_200_000;
-        await recurring.advanceRecurring({ ctx, jobs: [{ ...row!, fireAt, zoneData: "9999z" }] });
+        const runsAt = (await stateAdapter.getTime({ ctx })) - 7_200_000;
+        await recurring.advanceRecurring({ ctx, jobs: [{ ...row!, runsAt, timeZoneVersion: "9999z" }] });
       });
       expect(await check()).toMatchObject([
         { status: "problem", summary: expect.stringContaining("1 recurring job overdue, hourly for 2h") },

@@ -13,7 +13,7 @@ import { describeDeduplication } from "./scenarios/deduplication.ts";
 import { describeDeletion } from "./scenarios/deletion.ts";
 import { describeExplanations } from "./scenarios/explanations.ts";
 import { describeFamilyTrees } from "./scenarios/family-tree.ts";
-import { describeFlow } from "./scenarios/limits.ts";
+import { describeLimits } from "./scenarios/limits.ts";
 import { describeForgottenAwaits } from "./scenarios/forgotten-awaits.ts";
 import { describeHealth } from "./scenarios/health.ts";
 import { describeIds } from "./scenarios/ids.ts";
@@ -127,7 +127,7 @@ const scenarios: Readonly<Record<StoryName, Scenario>> = {
   "batch handlers": describeBatches,
   notifications: describeNotifications,
   queues: describeQueues,
-  "groups and limits": describeFlow,
+  "groups and limits": describeLimits,
   "lost leases": describeLostLeases,
   "many workers": describeManyWorkers,
   waiting: describeWaiting,

@@ -82,7 +82,7 @@ const nameOf = (names: readonly (string | null)[]): string =>
     .map((name) => onOneLine(name))
     .join(" / ");
 
-export interface FlowCheckOptions {
+export interface LimitCheckOptions {
   /** Whether to compare counters with the running jobs, for which claims have to wait a moment. */
   readonly counts: boolean;
   /** Whether to set them right. */
@@ -110,7 +110,7 @@ export const findPauses = async (facts: StoreFacts): Promise<LimitScope[]> =>
 /** Whether limits count what runs, and what is paused. */
 export const repairCounters = async (
   facts: StoreFacts,
-  { counts, repair }: FlowCheckOptions,
+  { counts, repair }: LimitCheckOptions,
 ): Promise<readonly CheckResult[]> => {
   const { limits } = facts.store;
   if (limits === undefined) return [];
@@ -277,7 +277,7 @@ const mostPages = 20;
 /** Whether anybody starts the jobs of recurring jobs, and by which zone data. */
 export const checkRecurringJobs = async (
   facts: StoreFacts,
-  zoneData: string = process.versions["tz"] ?? "",
+  timeZoneVersion: string = process.versions["tz"] ?? "",
 ): Promise<readonly CheckResult[]> => {
   const { recurring } = facts.store;
   if (recurring === undefined) return [];
@@ -293,8 +293,8 @@ export const checkRecurringJobs = async (
     });
     count += rows.length;
     for (const row of rows) {
-      if (!row.paused && row.fireAt !== null && row.fireAt < now - overdueAfterMs) overdue.push(row);
-      if (row.zoneData > newest) newest = row.zoneData;
+      if (!row.paused && row.runsAt !== null && row.runsAt < now - overdueAfterMs) overdue.push(row);
+      if (row.timeZoneVersion > newest) newest = row.timeZoneVersion;
     }
     if (rows.length < pageSizeRecurring) break;
     after = rows.at(-1)!.id;
@@ -303,20 +303,20 @@ export const checkRecurringJobs = async (
 
   const findings: CheckResult[] = [];
   if (overdue.length > 0) {
-    const first = overdue.reduce((a, b) => (a.fireAt! < b.fireAt! ? a : b));
+    const first = overdue.reduce((a, b) => (a.runsAt! < b.runsAt! ? a : b));
     findings.push(
       finding.problem(
         "recurring jobs",
-        `${plural(overdue.length, "recurring job")} overdue, ${onOneLine(first.id)} for ${formatDuration(now - first.fireAt!)}.`,
+        `${plural(overdue.length, "recurring job")} overdue, ${onOneLine(first.id)} for ${formatDuration(now - first.runsAt!)}.`,
         "No worker is alive that could start their jobs: start one. Workers of a version without recurring jobs do not.",
       ),
     );
   }
-  if (zoneData !== "" && newest > zoneData) {
+  if (timeZoneVersion !== "" && newest > timeZoneVersion) {
     findings.push(
       finding.warning(
         "recurring jobs",
-        `Their times were computed with time zone data ${newest}; here it is ${zoneData}.`,
+        `Their times were computed with time zone data ${newest}; here it is ${timeZoneVersion}.`,
         "Run the same version of Node.js everywhere, so that all workers agree on daylight saving.",
       ),
     );

@@ -11,12 +11,12 @@ import {
 import type { Engine } from "../engine/engine.ts";
 import { announceAfter, resolveTransaction } from "../engine/operation.ts";
 import { defaultQueue } from "../job-types/settings.ts";
-import type { FlowRuleChange, LimitScope, LimitUse } from "../store/contract/limits.ts";
+import type { LimitRuleChange, LimitScope, LimitUse } from "../store/contract/limits.ts";
 import { VersionMismatchError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
 import { emptyLimitRule } from "../store/rules/limits.ts";
 import type { LimitState, GroupState } from "./api.ts";
-import { type LimitRuleOptions, parseFlowRule } from "./rule.ts";
+import { type LimitRuleOptions, parseLimitRule } from "./rule.ts";
 
 type Options = Record<string, unknown>;
 
@@ -69,14 +69,15 @@ const describeScope = ({ queue, typeName }: LimitScope): string =>
   typeName === null ? `rule of queue "${queue}"` : `rule of job type "${typeName}" in queue "${queue}"`;
 
 /** Whether throttled jobs may run after this change. */
-const mayOpen = (change: FlowRuleChange): boolean => change.paused !== true || Object.keys(change).length > 1;
+const mayOpen = (change: LimitRuleChange): boolean =>
+  change.paused !== true || Object.keys(change).length > 1;
 
 const changeRule = (
   engine: Engine,
   operation: string,
   ctx: object | undefined,
   scope: LimitScope,
-  change: FlowRuleChange,
+  change: LimitRuleChange,
   expectedVersion?: number,
 ): Promise<LimitState> => {
   const limits = requirePart(engine.store, "limits", operation);
@@ -94,7 +95,7 @@ export const setLimits = async (engine: Engine, passed: unknown): Promise<LimitS
   const known = { ...scopeOptions, ...ruleOptions, expectedVersion: true } as const;
   const ctx = await resolveTransaction(engine, "limits.set", options, known);
   const scope = parseScope(engine, options);
-  const change = parseFlowRule(options as Parameters<typeof parseFlowRule>[0]);
+  const change = parseLimitRule(options as Parameters<typeof parseLimitRule>[0]);
   if (Object.keys(change).length === 0) {
     const names = Object.keys(ruleOptions).map((name) => `\`${name}\``);
     throw new InvalidOptionError("options", `must have at least one of ${names.join(", ")}`);

@@ -10,7 +10,7 @@ import {
   requirePlainObject,
   type UncheckedOptions,
 } from "../base/options.ts";
-import type { LimitValues, RateLimit, FlowRuleChange } from "../store/contract/limits.ts";
+import type { LimitValues, RateLimit, LimitRuleChange } from "../store/contract/limits.ts";
 
 /** A rate as it is given: without `burst`, as many as would come in 50 ms may come at once. */
 export interface RateLimitOptions extends Omit<RateLimit, "burst"> {
@@ -98,10 +98,10 @@ const parseWeights = (value: unknown, option: string): Record<string, number> =>
   );
 };
 
-type Parts = { -readonly [K in keyof FlowRuleChange]: FlowRuleChange[K] };
+type Parts = { -readonly [K in keyof LimitRuleChange]: LimitRuleChange[K] };
 
 /** Reads the parts of a rule that are named. */
-export const parseFlowRule = (given: UncheckedOptions<keyof LimitRuleOptions>): FlowRuleChange => {
+export const parseLimitRule = (given: UncheckedOptions<keyof LimitRuleOptions>): LimitRuleChange => {
   const { paused, concurrency, rate, perGroup, weights } = given;
   const change: Parts = {};
   if (paused !== undefined) change.paused = requireBoolean(paused, "paused");

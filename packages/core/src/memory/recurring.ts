@@ -14,7 +14,7 @@ export const listRecurring: Operation<"listRecurring"> = ({ recurring }, { limit
 
 export const nextRecurringIn: Operation<"nextRecurringIn"> = ({ recurring }, _call, now) => {
   const active = [...recurring.values()].filter(({ paused }) => !paused);
-  const earliest = active.reduce((at, { fireAt }) => Math.min(at, fireAt ?? at), Infinity);
+  const earliest = active.reduce((at, { runsAt }) => Math.min(at, runsAt ?? at), Infinity);
   return earliest === Infinity ? null : Math.max(0, earliest - now);
 };
 
@@ -22,12 +22,16 @@ export const nextRecurringIn: Operation<"nextRecurringIn"> = ({ recurring }, _ca
 
 export const lockRecurring: Operation<"lockRecurring"> = ({ recurring }, { id }) => recurring.get(id);
 
-export const lockDueRecurring: Operation<"lockDueRecurring"> = ({ recurring }, { limit, zoneData }, now) => {
+export const lockDueRecurring: Operation<"lockDueRecurring"> = (
+  { recurring },
+  { limit, timeZoneVersion },
+  now,
+) => {
   const isOutdated = (row: StateRecurringJob): boolean =>
-    zoneData !== null && row.zoneData !== "" && row.zoneData < zoneData;
+    timeZoneVersion !== null && row.timeZoneVersion !== "" && row.timeZoneVersion < timeZoneVersion;
   const jobs = [...recurring.values()]
-    .filter((row) => !row.paused && row.fireAt !== null && (row.fireAt <= now || isOutdated(row)))
-    .sort((a, b) => a.fireAt! - b.fireAt! || byBytes(a.id, b.id))
+    .filter((row) => !row.paused && row.runsAt !== null && (row.runsAt <= now || isOutdated(row)))
+    .sort((a, b) => a.runsAt! - b.runsAt! || byBytes(a.id, b.id))
     .slice(0, limit);
   return { now, jobs };
 };

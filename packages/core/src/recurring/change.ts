@@ -4,7 +4,7 @@ import { runAtomically } from "../engine/operation.ts";
 import type { NewRecurringJob, StateRecurringJob } from "../store/contract/recurring.ts";
 import { RecurringJobNotFoundError, VersionMismatchError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
-import { addToRecord, runTimeOf, readRecord, writeRecord } from "./decide-tick.ts";
+import { addTicks, runTimeOf, readTickHistory, writeTickHistory } from "./decide-tick.ts";
 import { type RecurringDefinition, timetableOf, zoneDataOf } from "./definition.ts";
 
 /** A change is announced like a new job, under a name that is no job type. Transports need no kind for it. */
@@ -65,21 +65,21 @@ export const timesFrom = (
   id: string,
   definition: RecurringDefinition,
   now: number,
-): Pick<NewRecurringJob, "nextNominalAt" | "fireAt" | "zoneData"> => {
+): Pick<NewRecurringJob, "nextNominalAt" | "runsAt" | "timeZoneVersion"> => {
   const timetable = timetableOf(definition);
   const nextNominalAt = timetable.next(now);
-  const fireAt =
+  const runsAt =
     nextNominalAt === null
       ? null
       : runTimeOf({ id, timetable, policies: definition.policies }, nextNominalAt);
-  return { nextNominalAt, fireAt, zoneData: zoneDataOf(definition) };
+  return { nextNominalAt, runsAt, timeZoneVersion: zoneDataOf(definition) };
 };
 
 /** The record of a job whose waiting run, if it has one, will not come any more. */
-export const withoutWaiting = ({ record: text }: StateRecurringJob, now: number): string => {
-  const record = readRecord(text);
-  if (record.waiting === null) return text;
-  const { nominalAt, triggered } = record.waiting;
+export const withoutWaiting = ({ tickHistory: text }: StateRecurringJob, now: number): string => {
+  const tickHistory = readTickHistory(text);
+  if (tickHistory.waiting === null) return text;
+  const { nominalAt, triggered } = tickHistory.waiting;
   const dropped = { result: "dropped", nominalAt, at: now, count: 1, sequenceId: null, triggered } as const;
-  return writeRecord({ ...addToRecord(record, [dropped]), waiting: null });
+  return writeTickHistory({ ...addTicks(tickHistory, [dropped]), waiting: null });
 };

@@ -29,7 +29,7 @@ export interface TickHistory {
   readonly waiting: WaitingRun | null;
 }
 
-export const emptyRecord: TickHistory = {
+export const emptyTickHistory: TickHistory = {
   counts: { started: 0, caught_up: 0, skipped: 0, dropped: 0 },
   recent: [],
   waiting: null,
@@ -37,16 +37,20 @@ export const emptyRecord: TickHistory = {
 
 const mostRecent = 20;
 
-export const addToRecord = (record: TickHistory, ticks: readonly RecordedTick[]): TickHistory => {
-  const counts = { ...record.counts };
+export const addTicks = (tickHistory: TickHistory, ticks: readonly RecordedTick[]): TickHistory => {
+  const counts = { ...tickHistory.counts };
   for (const { result, count } of ticks) counts[result] += count;
-  return { ...record, counts, recent: [...ticks.toReversed(), ...record.recent].slice(0, mostRecent) };
+  return {
+    ...tickHistory,
+    counts,
+    recent: [...ticks.toReversed(), ...tickHistory.recent].slice(0, mostRecent),
+  };
 };
 
-export const writeRecord = (record: TickHistory): string => JSON.stringify(record);
+export const writeTickHistory = (tickHistory: TickHistory): string => JSON.stringify(tickHistory);
 
-export const readRecord = (text: string): TickHistory => ({
-  ...emptyRecord,
+export const readTickHistory = (text: string): TickHistory => ({
+  ...emptyTickHistory,
   ...(JSON.parse(text) as Partial<TickHistory>),
 });
 
@@ -82,7 +86,7 @@ export interface TickDecision {
   readonly cancelsLast: boolean;
   readonly waiting: WaitingRun | null;
   readonly nextNominalAt: number | null;
-  readonly fireAt: number | null;
+  readonly runsAt: number | null;
 }
 
 /** What is due by now, as `catchUp` has it: the runs that are wanted, and the times that are given up. */
@@ -160,7 +164,7 @@ export const decideTick = (question: TickInput): TickDecision => {
     ...decision,
     withoutJob: [...dropped, ...decision.withoutJob],
     nextNominalAt: due.nextNominalAt,
-    fireAt: regular === null || recheck === null ? (regular ?? recheck) : Math.min(regular, recheck),
+    runsAt: regular === null || recheck === null ? (regular ?? recheck) : Math.min(regular, recheck),
   };
 };
 

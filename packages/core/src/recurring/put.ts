@@ -18,7 +18,7 @@ import type { NewRecurringJob, Recurring, StateRecurringJob } from "../store/con
 import { RecurringJobOwnedByOtherError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
 import { changeRecurringJob, requireFound, requireVersion, timesFrom, withoutWaiting } from "./change.ts";
-import { emptyRecord, writeRecord } from "./decide-tick.ts";
+import { emptyTickHistory, writeTickHistory } from "./decide-tick.ts";
 import {
   parsePolicies,
   policyOptionNames,
@@ -132,7 +132,7 @@ const createRow = (
   version: 1,
   ...timesFrom(id, definition, now),
   lastSequenceId: null,
-  record: writeRecord(emptyRecord),
+  tickHistory: writeTickHistory(emptyTickHistory),
 });
 
 const changeRow = (
@@ -147,7 +147,7 @@ const changeRow = (
   const changed = { ...row, definition: text, paused, owner, version: row.version + 1 };
   // A new input must not cost the run that is just due.
   if (hasSameTimes(row, definition) && paused === row.paused) return changed;
-  return { ...changed, ...timesFrom(row.id, definition, now), record: withoutWaiting(row, now) };
+  return { ...changed, ...timesFrom(row.id, definition, now), tickHistory: withoutWaiting(row, now) };
 };
 
 const hasSameTimes = (row: StateRecurringJob, definition: RecurringDefinition): boolean => {
@@ -182,7 +182,7 @@ export const setPaused = async (
     requireVersion(id, row, expected);
     if (row.paused === paused) return row;
     const times = timesFrom(id, readDefinition(id, row.definition), now);
-    return { ...row, paused, version: row.version + 1, ...times, record: withoutWaiting(row, now) };
+    return { ...row, paused, version: row.version + 1, ...times, tickHistory: withoutWaiting(row, now) };
   });
 };
 

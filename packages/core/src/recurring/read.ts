@@ -8,7 +8,7 @@ import type { StateRecurringJob } from "../store/contract/recurring.ts";
 import { requirePart } from "../store/parts.ts";
 import type { PreviewedTime, RecurringJob, RecurringJobListing } from "./api.ts";
 import { requireFound } from "./change.ts";
-import { readRecord } from "./decide-tick.ts";
+import { readTickHistory } from "./decide-tick.ts";
 import { readDefinition, timetableOf } from "./definition.ts";
 import { localTime } from "./time-zone.ts";
 import { createTimetable, parseTimetable, type Timetable, timetableOptionNames } from "./timetable.ts";
@@ -17,7 +17,7 @@ const date = (ms: number | null): Date | null => (ms === null ? null : new Date(
 
 export const viewRecurringJob = (engine: Engine, row: StateRecurringJob): RecurringJob<string> => {
   const { times, policies, job } = readDefinition(row.id, row.definition);
-  const { counts, recent, waiting } = readRecord(row.record);
+  const { counts, recent, waiting } = readTickHistory(row.tickHistory);
   const isCron = "cron" in times;
   return {
     id: row.id,

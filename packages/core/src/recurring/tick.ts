@@ -12,16 +12,16 @@ import { immediately } from "../store/rules/transitions.ts";
 import type { TriggeredRecurringJob } from "./api.ts";
 import { requireFound, wakeTickers } from "./change.ts";
 import {
-  addToRecord,
+  addTicks,
   decideRuns,
   decideTick,
   runTimeOf,
-  readRecord,
+  readTickHistory,
   type RecordedTick,
   type TickDecision,
   type TickInput,
   type TickHistory,
-  writeRecord,
+  writeTickHistory,
 } from "./decide-tick.ts";
 import {
   type JobTemplate,
@@ -38,7 +38,7 @@ export interface LockedRecurringJob {
   readonly row: StateRecurringJob;
   readonly definition: RecurringDefinition;
   readonly timetable: Timetable;
-  readonly record: TickHistory;
+  readonly tickHistory: TickHistory;
 }
 
 /** The last sequences of these, as far as they have not finished. Reads only what an `overlap` policy asks for. */
@@ -115,15 +115,15 @@ const startRuns = async (
 
   await engine.store.recurring!.advanceRecurring({
     ctx,
-    jobs: decided.map(({ row, record, decision }, index) => ({
+    jobs: decided.map(({ row, tickHistory, decision }, index) => ({
       id: row.id,
       nextNominalAt: decision.nextNominalAt,
-      fireAt: decision.fireAt,
+      runsAt: decision.runsAt,
       lastSequenceId:
         ticks[index]!.findLast(({ result }) => result === "started" || result === "caught_up")?.sequenceId ??
         row.lastSequenceId,
-      record: writeRecord({ ...addToRecord(record, ticks[index]!), waiting: decision.waiting }),
-      zoneData: row.zoneData,
+      tickHistory: writeTickHistory({ ...addTicks(tickHistory, ticks[index]!), waiting: decision.waiting }),
+      timeZoneVersion: row.timeZoneVersion,
     })),
   });
   announceTicks(afterCommit, decided, ticks);
@@ -162,14 +162,14 @@ const unreadableMs = 60_000;
  * rolls all of it back; a commit whose reply is lost has advanced them, so no run is started twice. Returns how many
  * it has read.
  *
- * With `zoneData`, it also reads recurring jobs whose times were computed with older zone data.
+ * With `timeZoneVersion`, it also reads recurring jobs whose times were computed with older zone data.
  */
-export const tickRecurringJobs = async (engine: Engine, zoneData: string | null): Promise<number> =>
+export const tickRecurringJobs = async (engine: Engine, timeZoneVersion: string | null): Promise<number> =>
   runAtomically(engine, "tickRecurringJobs", undefined, async (ctx, afterCommit) => {
     const { now, jobs } = await engine.store.recurring!.lockDueRecurring({
       ctx,
       limit: tickBatchSize,
-      zoneData,
+      timeZoneVersion,
     });
     const locked: LockedRecurringJob[] = [];
     const unreadable: StateRecurringJob[] = [];
@@ -184,14 +184,14 @@ export const tickRecurringJobs = async (engine: Engine, zoneData: string | null)
     if (unreadable.length > 0) {
       await engine.store.recurring!.advanceRecurring({
         ctx,
-        jobs: unreadable.map((row) => ({ ...row, fireAt: now + unreadableMs })),
+        jobs: unreadable.map((row) => ({ ...row, runsAt: now + unreadableMs })),
       });
     }
     if (locked.length === 0) return jobs.length;
 
     const unfinished = await findUnfinished(engine, ctx, locked);
     const decided = locked.map((recurring) => {
-      const { row, definition, timetable, record } = recurring;
+      const { row, definition, timetable, tickHistory } = recurring;
       const { id, nextNominalAt, lastSequenceId } = row;
       const unfinishedSequenceId =
         lastSequenceId !== null && unfinished.has(lastSequenceId) ? lastSequenceId : null;
@@ -200,7 +200,7 @@ export const tickRecurringJobs = async (engine: Engine, zoneData: string | null)
         policies: definition.policies,
         timetable,
         nextNominalAt,
-        waiting: record.waiting,
+        waiting: tickHistory.waiting,
         unfinishedSequenceId,
         now,
       });
@@ -213,15 +213,15 @@ export const tickRecurringJobs = async (engine: Engine, zoneData: string | null)
 const read = (row: StateRecurringJob, now: number): LockedRecurringJob => {
   const definition = readDefinition(row.id, row.definition);
   const timetable = timetableOf(definition);
-  const record = readRecord(row.record);
+  const tickHistory = readTickHistory(row.tickHistory);
   // A time that was due by the older data stays; one that is still to come is computed anew.
-  const zoneData = zoneDataOf(definition);
-  const isOutdated = row.zoneData !== zoneData && (row.nextNominalAt ?? 0) > now;
+  const timeZoneVersion = zoneDataOf(definition);
+  const isOutdated = row.timeZoneVersion !== timeZoneVersion && (row.nextNominalAt ?? 0) > now;
   return {
-    row: { ...row, zoneData, nextNominalAt: isOutdated ? timetable.next(now) : row.nextNominalAt },
+    row: { ...row, timeZoneVersion, nextNominalAt: isOutdated ? timetable.next(now) : row.nextNominalAt },
     definition,
     timetable,
-    record,
+    tickHistory,
   };
 };
 
@@ -243,7 +243,12 @@ export const triggerRecurringJob = async (
     const row = requireFound(id, await lockRecurring({ ctx: inner, id }));
     const now = await engine.store.getTime({ ctx: inner });
     const definition = readDefinition(id, row.definition);
-    const recurring = { row, definition, timetable: timetableOf(definition), record: readRecord(row.record) };
+    const recurring = {
+      row,
+      definition,
+      timetable: timetableOf(definition),
+      tickHistory: readTickHistory(row.tickHistory),
+    };
     const unfinished = await findUnfinished(engine, inner, [recurring]);
     const unfinishedSequenceId =
       row.lastSequenceId !== null && unfinished.has(row.lastSequenceId) ? row.lastSequenceId : null;
@@ -252,7 +257,7 @@ export const triggerRecurringJob = async (
       policies: policiesOf(row, definition),
       timetable: recurring.timetable,
       nextNominalAt: row.nextNominalAt,
-      waiting: recurring.record.waiting,
+      waiting: recurring.tickHistory.waiting,
       unfinishedSequenceId,
       now,
     };
@@ -261,7 +266,7 @@ export const triggerRecurringJob = async (
     const decision = {
       ...decided,
       nextNominalAt: row.nextNominalAt,
-      fireAt: isNewlyWaiting ? Math.min(row.fireAt ?? Infinity, now) : row.fireAt,
+      runsAt: isNewlyWaiting ? Math.min(row.runsAt ?? Infinity, now) : row.runsAt,
     };
     const [ticks] = await startRuns(engine, inner, afterCommit, now, [{ ...recurring, decision }]);
     const own = ticks!.findLast((tick) => tick.triggered && tick.nominalAt === now);

@@ -15,8 +15,8 @@ export const jitteredTime = (
   nextNominalAt: number | null,
 ): number => {
   if (jitterMs === 0) return nominalAt;
-  const fireAt = nominalAt + (hash(`${id} ${nominalAt}`) % jitterMs);
-  return nextNominalAt === null ? fireAt : Math.min(fireAt, nextNominalAt - 1);
+  const runsAt = nominalAt + (hash(`${id} ${nominalAt}`) % jitterMs);
+  return nextNominalAt === null ? runsAt : Math.min(runsAt, nextNominalAt - 1);
 };
 
 /** FNV-1a, then the final steps of MurmurHash3, without which similar texts give similar numbers. */

@@ -16,7 +16,7 @@ import {
   ratesHold,
   rulesLimitRunningJobs,
 } from "./checks/limits.ts";
-import { createFlowView } from "./checks/limits-view.ts";
+import { createLimitsView } from "./checks/limits-view.ts";
 import { poisonHarmsNobodyElse } from "./checks/poison.ts";
 import { recurringJobsStartOnce } from "./checks/recurring-jobs.ts";
 import { acknowledgedStartsSurvive, rolledBackStartsNeverRun } from "./checks/starts.ts";
@@ -69,7 +69,7 @@ const checks: readonly Check[] = [
 /** Goes through a history once, with all checks watching, and returns what they object to. */
 export const checkHistory = (plan: SimulationPlan, events: readonly HistoryEvent[]): Violation[] => {
   const table = createTable();
-  const flow = createFlowView();
+  const flow = createLimitsView();
   const violations: Violation[] = [];
   const faults = events.filter((event) => event.kind === "fault");
   let current = events[0]!;

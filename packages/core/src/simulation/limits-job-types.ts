@@ -14,14 +14,14 @@ interface GroupedType {
   output: string;
 }
 
-export interface FlowDefinitions {
+export interface LimitsDefinitions {
   free: GroupedType;
   grouped: GroupedType;
   sorted: GroupedType;
   strict: GroupedType;
 }
 
-export type FlowLeasehold = Leasehold<FlowDefinitions, AnyStateAdapter>;
+export type LimitsLeasehold = Leasehold<LimitsDefinitions, AnyStateAdapter>;
 
 /** The queue that has rules. */
 export const ruledQueue = "ruled";
@@ -29,12 +29,12 @@ export const ruledQueue = "ruled";
 const scripted = { input: typeOnly<GroupedScript>(), output: typeOnly<string>() };
 
 /** Jobs without rules beside them, in groups, in ordered groups, and in ordered groups that stop. */
-export const flowJobTypes: JobTypes<FlowDefinitions> = defineJobTypes({
+export const limitsJobTypes: JobTypes<LimitsDefinitions> = defineJobTypes({
   free: scripted,
   grouped: { ...scripted, queue: ruledQueue },
   sorted: { ...scripted, queue: ruledQueue },
   strict: { ...scripted, queue: ruledQueue },
-}) as JobTypes<unknown> as JobTypes<FlowDefinitions>;
+}) as JobTypes<unknown> as JobTypes<LimitsDefinitions>;
 
 const orderedAs = { sorted: "continue", strict: "stop" } as const;
 

@@ -1,18 +1,18 @@
-import type { RateLimit, FlowRuleChange } from "../store/contract/limits.ts";
+import type { RateLimit, LimitRuleChange } from "../store/contract/limits.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { requirePart } from "../store/parts.ts";
 import type { SeededRandom } from "../testing/seeded-random.ts";
 import { behave, drawBehaviours, needsTimeout } from "./behaviours.ts";
 import {
-  type FlowDefinitions,
-  flowJobTypes,
-  type FlowLeasehold,
+  type LimitsDefinitions,
+  limitsJobTypes,
+  type LimitsLeasehold,
   ruledQueue,
   withGroups,
 } from "./limits-job-types.ts";
 import type { OperationContext, SimulationWorkload } from "./workload.ts";
 
-type Operation = (leasehold: FlowLeasehold, context: OperationContext) => Promise<unknown>;
+type Operation = (leasehold: LimitsLeasehold, context: OperationContext) => Promise<unknown>;
 
 const typeNames = ["grouped", "sorted", "strict"] as const;
 
@@ -52,8 +52,8 @@ const drawRate = (random: SeededRandom, leaseMs: number): RateLimit => {
   return { limit, perMs: leaseMs, burst: random.integer(1, limit) };
 };
 
-const drawChange = ({ random, plan }: OperationContext): FlowRuleChange =>
-  random.pick<() => FlowRuleChange>([
+const drawChange = ({ random, plan }: OperationContext): LimitRuleChange =>
+  random.pick<() => LimitRuleChange>([
     () => ({ concurrency: random.integer(1, 4) }),
     () => ({ concurrency: random.chance(0.3) ? null : 1 }),
     () => ({ rate: random.chance(0.3) ? null : drawRate(random, plan.leaseMs) }),
@@ -128,8 +128,8 @@ const calm = async (store: AnyStateAdapter): Promise<void> => {
 };
 
 /** Groups, limits, rates, order and pauses, all changing while jobs run. */
-export const flowWorkload: SimulationWorkload<FlowDefinitions> = {
-  jobTypes: flowJobTypes,
+export const limitsWorkload: SimulationWorkload<LimitsDefinitions> = {
+  jobTypes: limitsJobTypes,
   createWorker: (leasehold, process) => {
     const worker = leasehold.createWorker({ retry: { type: "exponential", baseMs: 40, maxMs: 300 } });
     for (const typeName of ["free", ...typeNames] as const) {

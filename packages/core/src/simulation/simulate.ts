@@ -8,8 +8,8 @@ import { createSeededRandom } from "../testing/seeded-random.ts";
 import { createChaos } from "./chaos.ts";
 import { checkHistory, type Violation } from "./check-history.ts";
 import { createHistory, type HistoryEvent } from "./history.ts";
-import type { FlowDefinitions } from "./limits-job-types.ts";
-import { flowWorkload } from "./limits-workload.ts";
+import type { LimitsDefinitions } from "./limits-job-types.ts";
+import { limitsWorkload } from "./limits-workload.ts";
 import type { MixedDefinitions } from "./mixed-job-types.ts";
 import { mixedWorkload } from "./mixed-workload.ts";
 import { drawPlan, type PlanLimits, type SimulationPlan } from "./plan.ts";
@@ -106,8 +106,10 @@ export const simulate = async <TDefs>(options: SimulationOptions<TDefs>): Promis
 const drawWorkload = (
   seed: number | string,
   { limits }: AnyStateAdapter,
-): SimulationWorkload<FlowDefinitions> | SimulationWorkload<MixedDefinitions> =>
-  limits !== undefined && createSeededRandom(`${seed}/workload`).chance(1 / 3) ? flowWorkload : mixedWorkload;
+): SimulationWorkload<LimitsDefinitions> | SimulationWorkload<MixedDefinitions> =>
+  limits !== undefined && createSeededRandom(`${seed}/workload`).chance(1 / 3)
+    ? limitsWorkload
+    : mixedWorkload;
 
 const defaultStateAdapter = (clock: Pick<Clock, "now">): AnyStateAdapter =>
   createInProcessStateAdapter({ clock });

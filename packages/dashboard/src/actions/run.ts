@@ -236,7 +236,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
     });
 
   /** A job that is started and completed in one transaction: workers never find it. */
-  const writeRecord = async (ctx: object, input: ActionInput, output: Recorded): Promise<void> => {
+  const writeTickHistory = async (ctx: object, input: ActionInput, output: Recorded): Promise<void> => {
     const own = await open();
     const { id } = await own.startJobSequence({ ...ctx, typeName: actionTypeName, input });
     await own.completeJobSequence({
@@ -288,12 +288,12 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       try {
         return await leasehold.runInTransaction(async (ctx) => {
           const result = await change();
-          await writeRecord(ctx, input, { state: "done" });
+          await writeTickHistory(ctx, input, { state: "done" });
           return result;
         });
       } catch (error) {
         const own = await open();
-        const written = own.runInTransaction((ctx) => writeRecord(ctx, input, { state: "failed" }));
+        const written = own.runInTransaction((ctx) => writeTickHistory(ctx, input, { state: "failed" }));
         await written.catch(() => undefined);
         throw error;
       }

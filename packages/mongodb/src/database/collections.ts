@@ -34,10 +34,10 @@ export interface RecurringDocument {
   readonly paused: boolean;
   readonly version: number;
   readonly nextNominalAt: Date | null;
-  readonly fireAt: Date | null;
+  readonly runsAt: Date | null;
   readonly lastSequenceId: string | null;
-  readonly record: string;
-  readonly zoneData: string;
+  readonly tickHistory: string;
+  readonly timeZoneVersion: string;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Raised to lock the recurring job. */
@@ -102,5 +102,5 @@ export const jobIndexes: readonly IndexDescription[] = [
 ];
 
 export const recurringIndexes: readonly IndexDescription[] = [
-  { name: "due", key: { fireAt: 1, _id: 1 }, partialFilterExpression: { paused: false } },
+  { name: "due", key: { runsAt: 1, _id: 1 }, partialFilterExpression: { paused: false } },
 ];

@@ -205,10 +205,10 @@ describe("a recurring job that another transaction has locked", () => {
         paused: false,
         version: 1,
         nextNominalAt: 1,
-        fireAt: 1,
+        runsAt: 1,
         lastSequenceId: null,
-        zoneData: "",
-        record: "",
+        timeZoneVersion: "",
+        tickHistory: "",
         definition: "",
       },
     });
@@ -222,7 +222,7 @@ describe("a recurring job that another transaction has locked", () => {
     try {
       await other.query(`SELECT FROM ${fixture.schema}.recurring_job WHERE id = 'a' FOR UPDATE`);
       const due = await adapter.runInTransaction((ctx) =>
-        adapter.recurring.lockDueRecurring({ ctx, limit: 10, zoneData: null }),
+        adapter.recurring.lockDueRecurring({ ctx, limit: 10, timeZoneVersion: null }),
       );
       expect(idsOf(due.jobs)).toEqual(["b"]);
     } finally {

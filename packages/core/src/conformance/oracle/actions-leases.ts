@@ -4,8 +4,8 @@ import { queues, typeNames } from "./actions-start.ts";
 import { addLost } from "./attempts.ts";
 import { assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { followFlowClaim } from "./limit-claims.ts";
-import { flowQueue } from "./limit-groups.ts";
+import { followLimitedClaim } from "./limit-claims.ts";
+import { limitedQueue } from "./limit-groups.ts";
 import { claim, hasRunOut, throttledBy, refusalOf, runnable } from "./leases.ts";
 import { reap } from "./interventions.ts";
 import { allJobs, type ModelJob } from "./store.ts";
@@ -13,7 +13,7 @@ import { assertSameSet } from "./compare.ts";
 import type { Action, World } from "./world.ts";
 
 const drawRequests = ({ about }: World, draw: Draw): ClaimRequest[] =>
-  draw.some(about === "jobs" ? queues : [flowQueue], 2).map((queue) => ({
+  draw.some(about === "jobs" ? queues : [limitedQueue], 2).map((queue) => ({
     queue,
     typeNames: draw.pick([null, ["type-a"], typeNames, ["type-b", "nobody's type"]]),
     limit: draw.pick([5, 1, 2, 0]),
@@ -48,17 +48,17 @@ const performClaim = async (world: World, call: ClaimCall, ctx: object | undefin
   const fresh = claimed.slice(held.length);
   const left = limit - held.length - fresh.length;
   for (const request of requests) {
-    if (request.queue !== flowQueue) continue;
-    const taken = fresh.filter(({ queue }) => queue === flowQueue);
-    const room = Math.max(0, request.limit - held.filter(({ queue }) => queue === flowQueue).length);
-    assert.ok(taken.length <= room, `${taken.length} jobs of ${flowQueue}, ${room} were asked for`);
-    const isOneLeft = await followFlowClaim(world, request, call, taken, ctx);
-    if (left > 0 && taken.length < room) assert.ok(!isOneLeft, `a job of ${flowQueue} was left`);
+    if (request.queue !== limitedQueue) continue;
+    const taken = fresh.filter(({ queue }) => queue === limitedQueue);
+    const room = Math.max(0, request.limit - held.filter(({ queue }) => queue === limitedQueue).length);
+    assert.ok(taken.length <= room, `${taken.length} jobs of ${limitedQueue}, ${room} were asked for`);
+    const isOneLeft = await followLimitedClaim(world, request, call, taken, ctx);
+    if (left > 0 && taken.length < room) assert.ok(!isOneLeft, `a job of ${limitedQueue} was left`);
     for (const { id } of taken) world.leases.push({ jobId: id, leaseToken: call.leaseToken });
   }
   const capacities = requests.map((request, index) => {
     const heldHere = held.filter(({ queue }) => queue === request.queue).length;
-    if (request.queue === flowQueue) return fresh.filter(({ queue }) => queue === flowQueue).length;
+    if (request.queue === limitedQueue) return fresh.filter(({ queue }) => queue === limitedQueue).length;
     const capacity = Math.max(0, Math.min(request.limit - heldHere, offered[index]!.length));
     const taken = fresh.filter(({ queue }) => queue === request.queue).map(({ id }) => id);
     assert.ok(taken.length <= capacity, `${taken.length} jobs of ${request.queue}, ${capacity} were due`);
@@ -71,7 +71,7 @@ const performClaim = async (world: World, call: ClaimCall, ctx: object | undefin
   assert.equal(fresh.length, Math.max(0, Math.min(due, limit - held.length)), "how many were claimed");
 
   for (const row of fresh) {
-    if (row.queue === flowQueue) continue;
+    if (row.queue === limitedQueue) continue;
     const job = model.jobs.get(row.id)!;
     if (job.status === "running") addLost(model, job);
     claim(job, call, now);

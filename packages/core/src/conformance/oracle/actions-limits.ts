@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import type { LimitValues, RateLimit, FlowRuleChange } from "../../store/contract/limits.ts";
+import type { LimitValues, RateLimit, LimitRuleChange } from "../../store/contract/limits.ts";
 import { requirePart } from "../../store/parts.ts";
 import { typeNames } from "./actions-start.ts";
 import type { Draw } from "./draw.ts";
-import { flowQueue, groups } from "./limit-groups.ts";
+import { limitedQueue, groups } from "./limit-groups.ts";
 import { keyOf, ruleOf, setRule } from "./limit-rules.ts";
 import type { Action, World } from "./world.ts";
 
@@ -18,8 +18,8 @@ const drawLimits = (draw: Draw): LimitValues => ({
   rate: draw.pick(rates),
 });
 
-const drawChange = (draw: Draw): FlowRuleChange =>
-  draw.pick<() => FlowRuleChange>([
+const drawChange = (draw: Draw): LimitRuleChange =>
+  draw.pick<() => LimitRuleChange>([
     () => ({ concurrency: draw.pick([1, 2, 4, null]) }),
     () => ({ rate: draw.pick(rates) }),
     () => ({ perGroup: draw.pick([drawLimits(draw), null]) }),
@@ -35,11 +35,11 @@ export const changeRule: Action = async (world, draw, ctx) => {
   const limits = requirePart(adapter, "limits", "setRule");
   const typeName = draw.pick([null, ...typeNames]);
   const change = drawChange(draw);
-  const before = ruleOf(model, flowQueue, typeName);
+  const before = ruleOf(model, limitedQueue, typeName);
   const expectedVersion = draw.pick([undefined, before.version, before.version + 1]);
   world.note("setRule", { typeName, change, expectedVersion });
   const result = await limits.setRule({
-    queue: flowQueue,
+    queue: limitedQueue,
     typeName,
     change,
     expectedVersion,
@@ -66,7 +66,7 @@ export const changeRule: Action = async (world, draw, ctx) => {
 export const resumeSome: Action = async (world, draw, ctx) => {
   const { adapter, model, now } = world;
   const limits = requirePart(adapter, "limits", "resumeGroup");
-  const place = { queue: flowQueue, typeName: draw.pick(typeNames), group: draw.pick(groups) };
+  const place = { queue: limitedQueue, typeName: draw.pick(typeNames), group: draw.pick(groups) };
   world.note("resumeGroup", place);
   const resumed = await limits.resumeGroup({ ...place, now, ctx });
   assert.equal(resumed, model.stops.delete(keyOf(place)));
@@ -74,18 +74,18 @@ export const resumeSome: Action = async (world, draw, ctx) => {
 
 /** Begins with the rules that the runs before have left, of which only the versions matter. */
 export const readRules = async ({ adapter, model, now }: World): Promise<void> => {
-  for (const { rule } of (await adapter.limits?.listRules({ queue: flowQueue, now })) ?? [])
+  for (const { rule } of (await adapter.limits?.listRules({ queue: limitedQueue, now })) ?? [])
     if (rule.version > 0)
-      model.rules.set(keyOf({ queue: flowQueue, typeName: rule.typeName, group: null }), rule);
+      model.rules.set(keyOf({ queue: limitedQueue, typeName: rule.typeName, group: null }), rule);
 };
 
 /** Leaves no rule that says anything, and no group stopped. */
 export const resetRules = async ({ adapter, model, now }: World): Promise<void> => {
   const nothing = { paused: false, concurrency: null, rate: null, perGroup: null, weights: {} };
   for (const { typeName } of model.rules.values())
-    await adapter.limits?.setRule({ queue: flowQueue, typeName, change: nothing, now });
+    await adapter.limits?.setRule({ queue: limitedQueue, typeName, change: nothing, now });
   for (const typeName of typeNames)
     for (const group of groups)
-      if (model.stops.has(keyOf({ queue: flowQueue, typeName, group })))
-        await adapter.limits?.resumeGroup({ queue: flowQueue, typeName, group, now });
+      if (model.stops.has(keyOf({ queue: limitedQueue, typeName, group })))
+        await adapter.limits?.resumeGroup({ queue: limitedQueue, typeName, group, now });
 };

@@ -24,13 +24,13 @@ const within = (world: World, ctx: object | undefined, work: (ctx: object) => Pr
   ctx === undefined ? inTransaction(world, work) : work(ctx);
 
 const drawProgress = (draw: Draw, { model, now }: World): RecurringJobProgress => {
-  const fireAt = draw.pick([now + 1_000, now, now + 2_500, now - 1_000, null]);
+  const runsAt = draw.pick([now + 1_000, now, now + 2_500, now - 1_000, null]);
   return {
-    nextNominalAt: fireAt === null ? null : fireAt - draw.below(2),
-    fireAt,
+    nextNominalAt: runsAt === null ? null : runsAt - draw.below(2),
+    runsAt,
     lastSequenceId: draw.pick([null, ...model.jobs.keys()]),
-    record: `[${draw.below(100)}]`,
-    zoneData: draw.pick(versionsOfZoneData),
+    tickHistory: `[${draw.below(100)}]`,
+    timeZoneVersion: draw.pick(versionsOfZoneData),
   };
 };
 
@@ -58,11 +58,17 @@ export const putSome: Action = (world, draw, ctx) =>
 
 const progressOf = ({
   nextNominalAt,
-  fireAt,
+  runsAt,
   lastSequenceId,
-  record,
-  zoneData,
-}: StateRecurringJob): RecurringJobProgress => ({ nextNominalAt, fireAt, lastSequenceId, record, zoneData });
+  tickHistory,
+  timeZoneVersion,
+}: StateRecurringJob): RecurringJobProgress => ({
+  nextNominalAt,
+  runsAt,
+  lastSequenceId,
+  tickHistory,
+  timeZoneVersion,
+});
 
 export const deleteSomeRecurring: Action = async (world, draw, ctx) => {
   const { model, now } = world;
@@ -76,13 +82,15 @@ export const deleteSomeRecurring: Action = async (world, draw, ctx) => {
 };
 
 const firesBefore = (a: StateRecurringJob, b: StateRecurringJob): number =>
-  a.fireAt! - b.fireAt! || (a.id < b.id ? -1 : 1);
+  a.runsAt! - b.runsAt! || (a.id < b.id ? -1 : 1);
 
-const dueRecurring = (model: ModelStore, now: number, zoneData: string | null): StateRecurringJob[] =>
+const dueRecurring = (model: ModelStore, now: number, timeZoneVersion: string | null): StateRecurringJob[] =>
   [...model.recurring.values()]
-    .filter(({ paused, fireAt }) => !paused && fireAt !== null)
+    .filter(({ paused, runsAt }) => !paused && runsAt !== null)
     .filter(
-      (job) => job.fireAt! <= now || (zoneData !== null && job.zoneData !== "" && job.zoneData < zoneData),
+      (job) =>
+        job.runsAt! <= now ||
+        (timeZoneVersion !== null && job.timeZoneVersion !== "" && job.timeZoneVersion < timeZoneVersion),
     )
     .sort(firesBefore);
 
@@ -92,10 +100,10 @@ export const tick: Action = (world, draw, ctx) =>
     const { model, now } = world;
     const recurring = recurringOf(world);
     const limit = draw.pick([100, 1, 2]);
-    const zoneData = draw.pick([null, ...versionsOfZoneData]);
-    world.note("tick", { limit, zoneData });
-    const expected = dueRecurring(model, now, zoneData).slice(0, limit);
-    const locked = await recurring.lockDueRecurring({ ctx: tx, limit, zoneData, now });
+    const timeZoneVersion = draw.pick([null, ...versionsOfZoneData]);
+    world.note("tick", { limit, timeZoneVersion });
+    const expected = dueRecurring(model, now, timeZoneVersion).slice(0, limit);
+    const locked = await recurring.lockDueRecurring({ ctx: tx, limit, timeZoneVersion, now });
     assert.deepEqual(locked, { now, jobs: expected }, "what is due");
     if (draw.below(2) === 1) await start(world, draw, tx);
     const moved = expected.map((job) => ({ id: job.id, ...drawProgress(draw, world) }));
@@ -124,8 +132,8 @@ export const compareRecurring = async (world: World): Promise<void> => {
       assert.deepEqual(page, found.filter(({ id }) => after === null || id > after).slice(0, pageSize));
     }
   }
-  const [first] = all.filter(({ paused, fireAt }) => !paused && fireAt !== null).sort(firesBefore);
-  const nextIn = first === undefined ? null : Math.max(0, first.fireAt! - now);
+  const [first] = all.filter(({ paused, runsAt }) => !paused && runsAt !== null).sort(firesBefore);
+  const nextIn = first === undefined ? null : Math.max(0, first.runsAt! - now);
   assert.equal(await recurring.nextRecurringIn({ now }), nextIn, "when the next one is due");
 };
 

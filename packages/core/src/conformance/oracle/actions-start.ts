@@ -4,7 +4,7 @@ import { BlockerCycleError, JobAlreadyExistsError, JobNotFoundError } from "../.
 import type { Schedule } from "../../store/contract/job.ts";
 import { assertRejects, assertSameJob } from "./compare.ts";
 import type { Draw } from "./draw.ts";
-import { flowQueue, groups } from "./limit-groups.ts";
+import { limitedQueue, groups } from "./limit-groups.ts";
 import { addBlockers, createJob, duplicatesOf, waitsFor } from "./create.ts";
 import { replaceDuplicate } from "./waiting-jobs.ts";
 import { allJobs, sequenceIds } from "./store.ts";
@@ -54,7 +54,7 @@ const drawPlace = (
   if (about === "jobs") return { queue: draw.pick(queues), group: null, ordered: null };
   const group = draw.pick([null, ...groups, ...groups]);
   const ordered = typeName === typeNames[0] ? "continue" : "stop";
-  return { queue: flowQueue, group, ordered: group?.startsWith("ordered") === true ? ordered : null };
+  return { queue: limitedQueue, group, ordered: group?.startsWith("ordered") === true ? ordered : null };
 };
 
 const drawSettings = (world: World, draw: Draw, typeName: string) => ({

@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { typeNames } from "./actions-start.ts";
 import { hasRunOut } from "./leases.ts";
-import { admissibleAfter, flowQueue, holdOf, lineBefore, lineOf } from "./limit-groups.ts";
+import { admissibleAfter, limitedQueue, holdOf, lineBefore, lineOf } from "./limit-groups.ts";
 import { countedAt, ruleOf, tokensAt } from "./limit-rules.ts";
 import { allJobs, type ModelJob } from "./store.ts";
 import type { World } from "./world.ts";
 
 const compareUse = async ({ adapter, model, now }: World): Promise<void> => {
-  for (const { rule, running, tokens } of await adapter.limits!.listRules({ queue: flowQueue, now })) {
-    const place = { queue: flowQueue, typeName: rule.typeName, group: null };
-    assert.deepEqual(rule, ruleOf(model, flowQueue, rule.typeName));
+  for (const { rule, running, tokens } of await adapter.limits!.listRules({ queue: limitedQueue, now })) {
+    const place = { queue: limitedQueue, typeName: rule.typeName, group: null };
+    assert.deepEqual(rule, ruleOf(model, limitedQueue, rule.typeName));
     if (rule.concurrency !== null) assert.equal(running, countedAt(model, place).length, "jobs counted");
     const left = rule.rate === null ? null : tokensAt(model, place, rule.rate, now);
     assert.equal(tokens, left, `tokens of ${rule.typeName ?? "the queue"}`);
@@ -19,14 +19,16 @@ const compareUse = async ({ adapter, model, now }: World): Promise<void> => {
 };
 
 const compareNext = async ({ adapter, model, now }: World): Promise<void> => {
-  const isRunning = allJobs(model).some(({ queue, status }) => queue === flowQueue && status === "running");
+  const isRunning = allJobs(model).some(
+    ({ queue, status }) => queue === limitedQueue && status === "running",
+  );
   for (const types of [null, [typeNames[0]]]) {
-    const scope = { queue: flowQueue, typeNames: types };
+    const scope = { queue: limitedQueue, typeNames: types };
     const answer = await adapter.nextRunnableIn({ requests: [scope], now });
     const expected = admissibleAfter(model, scope, undefined, now);
     // Which end of a lease opens a line may be known roughly: too early is a look too many, too late is a job forgotten.
     const isEarly = isRunning && expected !== 0 && answer !== 0 && (answer ?? 0) <= (expected ?? Infinity);
-    if (!isEarly) assert.equal(answer, expected, `when ${flowQueue} has work`);
+    if (!isEarly) assert.equal(answer, expected, `when ${limitedQueue} has work`);
   }
 };
 
@@ -34,11 +36,11 @@ const compareNext = async ({ adapter, model, now }: World): Promise<void> => {
 const isBeside = (a: ModelJob, b: ModelJob): boolean =>
   a.queue === b.queue && a.group === b.group && (a.group === null || a.typeName === b.typeName);
 
-const compareHolds = async ({ adapter, model, now }: World): Promise<void> => {
+const compareThrottles = async ({ adapter, model, now }: World): Promise<void> => {
   // With an expired lease it depends on the claim what comes free.
-  if (allJobs(model).some((job) => job.queue === flowQueue && hasRunOut(job, now))) return;
+  if (allJobs(model).some((job) => job.queue === limitedQueue && hasRunOut(job, now))) return;
   for (const job of allJobs(model)) {
-    if (job.queue !== flowQueue) continue;
+    if (job.queue !== limitedQueue) continue;
     const actual = await adapter.limits!.explainThrottle({ jobId: job.id, now });
     const isDue = job.status === "pending" && job.scheduledAt <= now;
     const expected = isDue ? holdOf(model, job, now) : null;
@@ -76,9 +78,9 @@ const isCreatedBefore = (jobs: ReadonlyMap<string, ModelJob>, a: ModelJob, b: Mo
   return ids.indexOf(a.id) < ids.indexOf(b.id);
 };
 
-export const compareFlow = async (world: World): Promise<void> => {
+export const compareLimits = async (world: World): Promise<void> => {
   if (world.about === "jobs") return;
   await compareUse(world);
   await compareNext(world);
-  await compareHolds(world);
+  await compareThrottles(world);
 };

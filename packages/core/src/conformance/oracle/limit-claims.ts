@@ -21,7 +21,7 @@ type Lease = Parameters<typeof claim>[1];
  * What was claimed from the queue with groups and rules. Which line comes first is not the model's business, but each job
  * was the first of its line and nothing held it back. Returns whether a job was left that could have been taken.
  */
-export const followFlowClaim = async (
+export const followLimitedClaim = async (
   world: World,
   request: ClaimRequest,
   call: Lease & { readonly maxAttempts?: MaxAttempts | undefined },

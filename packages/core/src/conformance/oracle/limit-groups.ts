@@ -16,7 +16,7 @@ import {
 import { copyStore, type ModelJob, type ModelStore } from "./store.ts";
 
 /** Where groups and rules are drawn, so that the other queues stay as they would be without. */
-export const flowQueue = "queue-flow";
+export const limitedQueue = "queue-flow";
 
 /** All jobs of an ordered group are ordered. Few groups, so that jobs meet in them. */
 export const groups = ["group-1", "ordered-1"] as const;
@@ -36,14 +36,14 @@ export const lineBefore = (store: ModelStore, { queue, typeName, group }: Place,
       return byPriority || a.scheduledAt - b.scheduledAt;
     });
 
-export interface ModelHold {
+export interface ModelThrottle {
   readonly place: Place;
   /** Everything that holds it there; the contract does not say which of them is named. */
   readonly reasons: readonly ThrottleReason[];
 }
 
 /** What holds back a pending job that is due, at the outermost place that does. */
-export const holdOf = (store: ModelStore, job: ModelJob, now: number): ModelHold | null => {
+export const holdOf = (store: ModelStore, job: ModelJob, now: number): ModelThrottle | null => {
   for (const { limits, ...place } of placesOver(store, job)) {
     const reasons: ThrottleReason[] = [];
     if (place.group === null && ruleOf(store, place.queue, place.typeName).paused) reasons.push("paused");

@@ -3,7 +3,7 @@ import type { JobCount } from "../../store/contract/reads.ts";
 import { byCreation, readAll } from "./actions-reads.ts";
 import { compareRecurring } from "./actions-recurring.ts";
 import { queues, typeNames } from "./actions-start.ts";
-import { compareFlow } from "./compare-limits.ts";
+import { compareLimits } from "./compare-limits.ts";
 import { compareHistory } from "./compare-history.ts";
 import { assertSameJobs, assertSameSequence } from "./compare.ts";
 import { runnable, runnableIn } from "./leases.ts";
@@ -74,7 +74,7 @@ export const compareVisibleState = async (world: World): Promise<void> => {
 
   await compareBlockers(world);
   await compareQueues(world);
-  await compareFlow(world);
+  await compareLimits(world);
   await compareRecurring(world);
   await compareHistory(world);
 };

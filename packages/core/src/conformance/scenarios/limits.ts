@@ -23,12 +23,12 @@ const jobTypes = defineJobTypes({
 
 type JobTypesOf<T> = T extends { readonly "~definitions"?: infer TDefs } ? TDefs : never;
 
-type FlowStory = Story<JobTypesOf<typeof jobTypes>>;
+type LimitsStory = Story<JobTypesOf<typeof jobTypes>>;
 
 // Longer than any test: what happens in one of these happens without polling.
 const never = 600_000;
 
-const startSteps = (leasehold: FlowStory["leasehold"], count: number) =>
+const startSteps = (leasehold: LimitsStory["leasehold"], count: number) =>
   leasehold.startJobSequences({
     sequences: Array.from({ length: count }, (_, n) => ({ typeName: "work" as const, input: { n } })),
   });
@@ -51,9 +51,9 @@ const createCounter = () => {
   };
 };
 
-export const describeFlow: Scenario = ({ test: register }) => {
+export const describeLimits: Scenario = ({ test: register }) => {
   /** A store without the part refuses; there is nothing else to tell about it. */
-  const test = (name: string, tell: (story: FlowStory) => Promise<void>): void =>
+  const test = (name: string, tell: (story: LimitsStory) => Promise<void>): void =>
     register(name, jobTypes, async (story) => {
       if (story.stateAdapter.limits !== undefined) return tell(story);
       await assert.rejects(story.leasehold.limits.pause({ queue: story.queue }), StorePartMissingError);

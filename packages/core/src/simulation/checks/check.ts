@@ -1,7 +1,7 @@
 import type { StateJob } from "../../store/contract/job.ts";
 import type { HistoryEvent, StoreStep } from "../history.ts";
 import type { SimulationPlan } from "../plan.ts";
-import type { FlowView } from "./limits-view.ts";
+import type { LimitsView } from "./limits-view.ts";
 
 export type EventOf<TKind extends HistoryEvent["kind"]> = Extract<HistoryEvent, { kind: TKind }>;
 
@@ -18,7 +18,7 @@ export interface Table {
 export interface CheckContext {
   readonly plan: SimulationPlan;
   readonly table: Table;
-  readonly flow: FlowView;
+  readonly flow: LimitsView;
   /** What went wrong for this process in that time, which may explain what came late. */
   faultsOf(process: string, from: number, to: number): readonly EventOf<"fault">[];
   report(message: string): void;

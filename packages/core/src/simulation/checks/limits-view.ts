@@ -10,7 +10,7 @@ export interface LimitedPlace {
 }
 
 /** The rules as they were at the moment that is being checked, and which groups were stopped. */
-export interface FlowView {
+export interface LimitsView {
   /** Whether a queue has, or ever had, groups or rules. */
   isConcerned(queue: string): boolean;
   ruleOf(queue: string, typeName: string | null): LimitRule | undefined;
@@ -26,7 +26,7 @@ const lineKey = ({ queue, typeName, group }: StateJob): string => keyOf(queue, t
 const noLimits: LimitValues = { concurrency: null, rate: null };
 
 /** Builds the rules again from the recorded calls, without the help of what stores use. */
-export const createFlowView = (): FlowView & { apply(step: StoreStep): void } => {
+export const createLimitsView = (): LimitsView & { apply(step: StoreStep): void } => {
   const rules = new Map<string, LimitRule>();
   const concerned = new Set<string>();
   const stops = new Map<string, string>();

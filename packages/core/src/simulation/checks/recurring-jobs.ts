@@ -1,6 +1,6 @@
 import type { AdvancedRecurringJob } from "../../store/contract/recurring.ts";
 import type { StateJob } from "../../store/contract/job.ts";
-import { readRecord, type RecordedTick } from "../../recurring/decide-tick.ts";
+import { readTickHistory, type RecordedTick } from "../../recurring/decide-tick.ts";
 import { type Check, type EventOf, short } from "./check.ts";
 
 interface StartedJob {
@@ -38,7 +38,8 @@ export const recurringJobsStartOnce: Check = {
     ): void => {
       const what = `${short(job.id)} for ${nominalAt} of ${recurringJobId}`;
       const row = advanced.find(({ id }) => id === recurringJobId);
-      const tick = row && readRecord(row.record).recent.find(({ sequenceId }) => sequenceId === job.id);
+      const tick =
+        row && readTickHistory(row.tickHistory).recent.find(({ sequenceId }) => sequenceId === job.id);
       if (!row || !tick) return report(`${what} was started, and its recurring job has not moved on`);
       if (tick.triggered) return undefined;
       if (nominalAt <= (latest.get(recurringJobId) ?? 0))
@@ -56,11 +57,11 @@ export const recurringJobsStartOnce: Check = {
         const started = findStarted(event);
         for (const start of started) checkStart(start, advanced);
         const startedIds = new Set(started.map(({ job }) => job.id));
-        for (const { id, record } of advanced) {
-          for (const tick of readRecord(record).recent.filter(isRun)) {
+        for (const { id, tickHistory } of advanced) {
+          for (const tick of readTickHistory(tickHistory).recent.filter(isRun)) {
             const sequenceId = tick.sequenceId!;
             if (!onRecord.has(sequenceId) && !startedIds.has(sequenceId))
-              report(`${id} has a job on record for ${tick.nominalAt} that was not started`);
+              report(`${id} records a job for ${tick.nominalAt} that was not started`);
             onRecord.add(sequenceId);
           }
         }

@@ -30,7 +30,7 @@ export interface LimitRule extends LimitValues {
 }
 
 /** The parts of a rule that one call changes. */
-export type FlowRuleChange = Partial<Omit<LimitRule, "queue" | "typeName" | "version">>;
+export type LimitRuleChange = Partial<Omit<LimitRule, "queue" | "typeName" | "version">>;
 
 /*
  * Groups and rules: what holds back a job that could run otherwise.
@@ -77,7 +77,7 @@ export interface LimitScope {
 }
 
 export interface SetRuleCall extends LimitScope {
-  readonly change: FlowRuleChange;
+  readonly change: LimitRuleChange;
   /** Change nothing if the rule has another version; 0 if there must be none yet. */
   readonly expectedVersion?: number | undefined;
 }

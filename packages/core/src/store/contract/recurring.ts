@@ -5,13 +5,13 @@ export interface RecurringJobProgress {
   /** The next time by the definition; null when there is none any more. */
   readonly nextNominalAt: number | null;
   /** When to look at it again: the next time with its jitter, or sooner while a run waits; null for never. */
-  readonly fireAt: number | null;
+  readonly runsAt: number | null;
   /** The sequence that was started last. It may have been deleted since. */
   readonly lastSequenceId: string | null;
   /** What became of its times so far, as text that only core can read. */
-  readonly record: string;
+  readonly tickHistory: string;
   /** The version of the time zone data by which `nextNominalAt` was computed; empty if it depends on none. */
-  readonly zoneData: string;
+  readonly timeZoneVersion: string;
 }
 
 export interface NewRecurringJob extends RecurringJobProgress {
@@ -42,7 +42,7 @@ export interface ListRecurringCall {
 export interface LockDueRecurringCall {
   readonly limit: number;
   /** Also those whose zone data is older than this version, but not empty. */
-  readonly zoneData: string | null;
+  readonly timeZoneVersion: string | null;
 }
 
 export interface DueRecurringJobs {
@@ -79,7 +79,7 @@ export interface Recurring<TTxContext> {
   ): Promise<StateRecurringJob | undefined>;
 
   /**
-   * Reads and locks up to `limit` that are not paused and whose `fireAt` has come, earliest first. Never waits: those that
+   * Reads and locks up to `limit` that are not paused and whose `runsAt` has come, earliest first. Never waits: those that
    * another transaction has locked are skipped.
    */
   lockDueRecurring(

@@ -2,7 +2,7 @@ import type {
   LimitValues,
   RateLimit,
   LimitRule,
-  FlowRuleChange,
+  LimitRuleChange,
   GroupUse,
   Throttle,
   LimitScope,
@@ -130,9 +130,9 @@ const isSameRule = (a: LimitRule, b: LimitRule): boolean =>
   isSameWeights(a.weights, b.weights);
 
 /** The rule after a change, with the next version. The rule itself when the change says nothing new. */
-export const changedLimitRule = (rule: LimitRule, change: FlowRuleChange): LimitRule => {
+export const changedLimitRule = (rule: LimitRule, change: LimitRuleChange): LimitRule => {
   const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const { perGroup, ...rest }: LimitRule = { ...rule, ...(named as FlowRuleChange) };
+  const { perGroup, ...rest }: LimitRule = { ...rule, ...(named as LimitRuleChange) };
   // Limits that limit nothing are none.
   const limitsGroups = perGroup !== null && (perGroup.concurrency !== null || perGroup.rate !== null);
   const next: LimitRule = { ...rest, perGroup: limitsGroups ? perGroup : null };

@@ -78,7 +78,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
     "reaping many leaves one row of each, of jobs with groups and limits, too",
     withHistory(async (scenario) => {
       const { adapter, history, startMany, claim, queue, typeName } = scenario;
-      const hasFlow = adapter.limits !== undefined;
+      const hasLimits = adapter.limits !== undefined;
       await adapter.limits?.setRule({
         queue: `${queue}-2`,
         typeName: null,
@@ -91,7 +91,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
           queue: `${queue}-2`,
           typeName: `${typeName}-2`,
           maxAttempts: 1 + (n % 2),
-          ...(hasFlow ? { group: `group-${n % 4}` } : {}),
+          ...(hasLimits ? { group: `group-${n % 4}` } : {}),
         })),
       );
       const jobs = [

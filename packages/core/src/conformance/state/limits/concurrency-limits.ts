@@ -3,12 +3,12 @@ import { randomUUID } from "node:crypto";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { idsOf, times, withFlow } from "./limits-scenario.ts";
+import { idsOf, times, withLimits } from "./limits-scenario.ts";
 
 export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
   test(
     "a queue runs no more jobs at once than its rule says, whatever their types",
-    withFlow(async ({ setQueueRule, startMany, claim, completeAll, typeName, assertCounters }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, completeAll, typeName, assertCounters }) => {
       await setQueueRule({ concurrency: 3 });
       await startMany(times(8, (index) => ({ typeName: `${typeName}-${index % 2}` })));
       const first = await claim();
@@ -24,7 +24,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "a type has a limit of its own, and leaves other types alone",
-    withFlow(async ({ setTypeRule, startMany, claim, typeName }) => {
+    withLimits(async ({ setTypeRule, startMany, claim, typeName }) => {
       const other = `${typeName}-other`;
       await setTypeRule({ concurrency: 1 });
       await startMany([...times(4, () => ({})), ...times(4, () => ({ typeName: other }))]);
@@ -36,7 +36,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "each group has the limit of its type, and jobs without a group have none",
-    withFlow(async ({ setTypeRule, startGroup, startMany, claim, assertCounters }) => {
+    withLimits(async ({ setTypeRule, startGroup, startMany, claim, assertCounters }) => {
       await setTypeRule({ perGroup: { concurrency: 2, rate: null } });
       await startGroup("a", 4);
       await startGroup("b", 1);
@@ -49,7 +49,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "a group belongs to its type; the rule of a queue is for the groups of each type",
-    withFlow(async ({ setQueueRule, startMany, claim, typeName }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, typeName }) => {
       const other = `${typeName}-other`;
       await setQueueRule({ perGroup: { concurrency: 1, rate: null } });
       await startMany([
@@ -64,7 +64,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "the limits of groups in the rule of a type override those of its queue",
-    withFlow(async ({ setQueueRule, setTypeRule, startGroup, claim }) => {
+    withLimits(async ({ setQueueRule, setTypeRule, startGroup, claim }) => {
       await setQueueRule({ perGroup: { concurrency: 1, rate: null } });
       await setTypeRule({ perGroup: { concurrency: 3, rate: null } });
       await startGroup("a", 5);
@@ -74,7 +74,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "all limits over a job have to have room",
-    withFlow(async ({ setQueueRule, setTypeRule, startMany, startGroup, claim, typeName }) => {
+    withLimits(async ({ setQueueRule, setTypeRule, startMany, startGroup, claim, typeName }) => {
       const other = `${typeName}-other`;
       await setQueueRule({ concurrency: 4 });
       await setTypeRule({ concurrency: 3, perGroup: { concurrency: 2, rate: null } });
@@ -97,7 +97,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
   })) {
     test(
       `a slot comes free once by ${name}, even if the outcome is reported twice`,
-      withFlow(async ({ setQueueRule, startMany, claim, end, assertCounters }) => {
+      withLimits(async ({ setQueueRule, startMany, claim, end, assertCounters }) => {
         await setQueueRule({ concurrency: 2 });
         await startMany(times(5, () => ({})));
         const [job] = await claim();
@@ -112,7 +112,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "a slot comes free by cancelling, deleting and workerless completion",
-    withFlow(async ({ adapter, setQueueRule, startMany, claim, cancel, endWorkerless, assertCounters }) => {
+    withLimits(async ({ adapter, setQueueRule, startMany, claim, cancel, endWorkerless, assertCounters }) => {
       await setQueueRule({ concurrency: 3 });
       await startMany(times(9, () => ({})));
       const [cancelled, deleted, completed] = await claim();
@@ -130,7 +130,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "ending jobs that do not run frees no slot",
-    withFlow(async ({ adapter, setQueueRule, startMany, claim, cancel, endWorkerless, assertCounters }) => {
+    withLimits(async ({ adapter, setQueueRule, startMany, claim, cancel, endWorkerless, assertCounters }) => {
       await setQueueRule({ concurrency: 1 });
       const jobs = await startMany(times(6, () => ({})));
       const [running] = await claim();
@@ -146,7 +146,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "a continuation is a job of its own: it waits for the slot that the job before it gives back",
-    withFlow(async ({ setQueueRule, start, claim, continueSequence }) => {
+    withLimits(async ({ setQueueRule, start, claim, continueSequence }) => {
       await setQueueRule({ concurrency: 1 });
       await start();
       const [first] = await claim();
@@ -158,7 +158,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "an expired lease keeps its slot until the job is reaped, and counts once",
-    withFlow(async ({ adapter, setQueueRule, startMany, claim, completeAll, end, assertCounters }) => {
+    withLimits(async ({ adapter, setQueueRule, startMany, claim, completeAll, end, assertCounters }) => {
       await setQueueRule({ concurrency: 2 });
       await startMany(times(4, () => ({ maxAttempts: 1 })));
       const lost = await claim({ leaseMs: 1_000 });
@@ -176,7 +176,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "a claim after the end of a lease takes one job for the slot, and no second one",
-    withFlow(async ({ setTypeRule, startGroup, claim, end, reloadAll, assertCounters }) => {
+    withLimits(async ({ setTypeRule, startGroup, claim, end, reloadAll, assertCounters }) => {
       await setTypeRule({ perGroup: { concurrency: 1, rate: null } });
       const jobs = await startGroup("a", 3);
       const [lost] = await claim({ leaseMs: 1_000 });
@@ -195,7 +195,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "a repeated claim gets the jobs its token holds, and no slots beside them",
-    withFlow(async ({ setQueueRule, startMany, claim, assertCounters }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, assertCounters }) => {
       await setQueueRule({ concurrency: 3 });
       await startMany(times(6, () => ({})));
       const leaseToken = randomUUID();
@@ -210,7 +210,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "renewing a lease changes no counter",
-    withFlow(async ({ adapter, setQueueRule, startMany, claim, assertCounters }) => {
+    withLimits(async ({ adapter, setQueueRule, startMany, claim, assertCounters }) => {
       await setQueueRule({ concurrency: 1 });
       await startMany([{}, {}]);
       const [job] = await claim({ leaseMs: 1_000 });
@@ -223,7 +223,7 @@ export const describeConcurrencyLimits = ({ test }: StateSuite): void => {
 
   test(
     "jobs without a group in a queue without rules are not limited",
-    withFlow(async ({ startMany, claim, limits, queue }) => {
+    withLimits(async ({ startMany, claim, limits, queue }) => {
       await startMany(times(5, () => ({})));
       const claimed = await claim();
       assert.equal(claimed.length, 5);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, release, type StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { withFlow } from "./limits-scenario.ts";
+import { withLimits } from "./limits-scenario.ts";
 
 /** Returns how many jobs expired; undefined for a store without the part `edits`. */
 const expireAt = async ({ adapter }: StateScenario, now: number): Promise<number | undefined> =>
@@ -11,7 +11,7 @@ const expireAt = async ({ adapter }: StateScenario, now: number): Promise<number
 export const describeExpiredGroupJobs = ({ test }: StateSuite): void => {
   test(
     "an expired job leaves its group, and the other jobs of the group run",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { setTypeRule, start, claim, claimIds, end, limits, adapter, queue, typeName } = scenario;
       const now = baseTime + 1_000;
       await setTypeRule({ perGroup: { concurrency: 1, rate: null } });
@@ -34,7 +34,7 @@ export const describeExpiredGroupJobs = ({ test }: StateSuite): void => {
 
   test(
     "an ordered group does not wait for a job that was given back and has expired",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { start, run, end, claimIds } = scenario;
       const ordered = { group: "a", ordered: "continue" } as const;
       const first = await run(await start({ ...ordered, expireAfterMs: 1_000 }));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { StateJob } from "../../../store/contract/job.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { times, withFlow } from "./limits-scenario.ts";
+import { times, withLimits } from "./limits-scenario.ts";
 
 /** The largest share of one claim that a line gets before it is another's turn. */
 const portion = (limit: number, lines: number): number => Math.ceil(limit / Math.min(lines, 16));
@@ -17,7 +17,7 @@ const groupOf = ({ group }: StateJob): string => group ?? "none";
 export const describeFairness = ({ test }: StateSuite): void => {
   test(
     "a group with many jobs leaves the others their turns",
-    withFlow(async ({ startGroup, claim }) => {
+    withLimits(async ({ startGroup, claim }) => {
       await startGroup("many", 60);
       await startGroup("few", 3);
       const counts = countBy(await claim({ limit: 10 }), groupOf);
@@ -28,7 +28,7 @@ export const describeFairness = ({ test }: StateSuite): void => {
   for (const limit of [1, 4, 12]) {
     test(
       `groups that stay busy get the same, in claims of ${limit}`,
-      withFlow(async ({ startGroup, claim }) => {
+      withLimits(async ({ startGroup, claim }) => {
         const groups = ["a", "b", "c"];
         for (const group of groups) await startGroup(group, 40);
         const counts: Record<string, number> = { a: 0, b: 0, c: 0 };
@@ -47,7 +47,7 @@ export const describeFairness = ({ test }: StateSuite): void => {
 
   test(
     "priority orders the jobs of one group; between groups turns decide",
-    withFlow(async ({ startGroup, claim }) => {
+    withLimits(async ({ startGroup, claim }) => {
       await startGroup("loud", 8, { priority: 100 });
       await startGroup("quiet", 8, { priority: -5 });
       await startGroup("quiet", 1, { priority: 7 });
@@ -60,7 +60,7 @@ export const describeFairness = ({ test }: StateSuite): void => {
 
   test(
     "a weight is worth so many turns",
-    withFlow(async ({ setTypeRule, startGroup, claim }) => {
+    withLimits(async ({ setTypeRule, startGroup, claim }) => {
       await setTypeRule({ weights: { gold: 3, bronze: 0.5 } });
       for (const group of ["gold", "plain", "bronze"]) await startGroup(group, 70);
       const jobs: StateJob[] = [];
@@ -74,7 +74,7 @@ export const describeFairness = ({ test }: StateSuite): void => {
 
   test(
     "a group that comes back from idle gets its share, not the turns it missed",
-    withFlow(async ({ startGroup, claim }) => {
+    withLimits(async ({ startGroup, claim }) => {
       await startGroup("late", 1);
       await startGroup("steady", 90);
       await claim({ limit: 42 });
@@ -86,7 +86,7 @@ export const describeFairness = ({ test }: StateSuite): void => {
 
   test(
     "nor does one that starts while all others are full",
-    withFlow(async ({ setTypeRule, startGroup, claim, completeAll }) => {
+    withLimits(async ({ setTypeRule, startGroup, claim, completeAll }) => {
       await startGroup("steady", 90);
       await completeAll(await claim({ limit: 40 }));
       await setTypeRule({ perGroup: { concurrency: 10, rate: null } });
@@ -101,7 +101,7 @@ export const describeFairness = ({ test }: StateSuite): void => {
 
   test(
     "jobs without a group are a line like the others",
-    withFlow(async ({ startGroup, startMany, claim }) => {
+    withLimits(async ({ startGroup, startMany, claim }) => {
       await startMany(times(30, () => ({})));
       await startGroup("a", 30);
       const counts = countBy(await claimOneByOne(claim, 20), groupOf);
@@ -111,7 +111,7 @@ export const describeFairness = ({ test }: StateSuite): void => {
 
   test(
     "the types of a queue with a rule share its claims evenly",
-    withFlow(async ({ setQueueRule, startMany, claim, typeName }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, typeName }) => {
       await setQueueRule({ concurrency: 1_000 });
       const other = `${typeName}-other`;
       await startMany([

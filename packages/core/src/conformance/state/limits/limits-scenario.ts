@@ -2,17 +2,17 @@ import assert from "node:assert/strict";
 import type { Limits } from "../../../store/contract/limits.ts";
 import type { NewJob } from "../../../store/contract/creation.ts";
 import type { StateJob } from "../../../store/contract/job.ts";
-import type { FlowRuleChange, Throttle, SetRuleResult } from "../../../store/contract/limits.ts";
+import type { LimitRuleChange, Throttle, SetRuleResult } from "../../../store/contract/limits.ts";
 import { requirePart } from "../../../store/parts.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { type ClaimOptions, completion, type StateScenario } from "../../state-scenario.ts";
 
 /** The words of the jobs suites, and those for groups and rules. */
-export interface FlowScenario extends StateScenario {
+export interface LimitsScenario extends StateScenario {
   readonly limits: Limits<object>;
   /** Sets what is named of the rule of the scenario's queue, or of a type in it. */
-  setQueueRule(change: FlowRuleChange, now?: number): Promise<SetRuleResult>;
-  setTypeRule(change: FlowRuleChange, typeName?: string, now?: number): Promise<SetRuleResult>;
+  setQueueRule(change: LimitRuleChange, now?: number): Promise<SetRuleResult>;
+  setTypeRule(change: LimitRuleChange, typeName?: string, now?: number): Promise<SetRuleResult>;
   /** So many jobs of a group, one after the other. */
   startGroup(group: string, count: number, overrides?: Partial<NewJob>, now?: number): Promise<StateJob[]>;
   hold(job: StateJob, now?: number): Promise<Throttle | null>;
@@ -29,8 +29,8 @@ export const idsOf = (jobs: readonly { readonly id: string }[]): string[] => job
 export const times = <T>(count: number, make: (index: number) => T): T[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
-export const withFlow =
-  (test: (scenario: FlowScenario) => Promise<void>) =>
+export const withLimits =
+  (test: (scenario: LimitsScenario) => Promise<void>) =>
   async (scenario: StateScenario): Promise<void> => {
     const { adapter, queue, typeName } = scenario;
     const limits = requirePart(adapter, "limits", "The suite of groups and rules") as Limits<object>;

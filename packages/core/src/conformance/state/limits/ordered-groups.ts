@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { type FlowScenario, idsOf, withFlow } from "./limits-scenario.ts";
+import { type LimitsScenario, idsOf, withLimits } from "./limits-scenario.ts";
 
 const ordered = { ordered: "continue" } as const;
 
 /** The one job that a claim takes now. */
-const claimOne = async ({ claim }: FlowScenario, now: number = baseTime) => {
+const claimOne = async ({ claim }: LimitsScenario, now: number = baseTime) => {
   const jobs = await claim({ now });
   assert.equal(jobs.length, 1);
   return jobs[0]!;
@@ -16,7 +16,7 @@ const claimOne = async ({ claim }: FlowScenario, now: number = baseTime) => {
 export const describeOrderedGroups = ({ test }: StateSuite): void => {
   test(
     "the jobs of an ordered group run one at a time, in order",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { startGroup, end, claimIds, assertCounters } = scenario;
       const jobs = await startGroup("a", 4, ordered);
       for (const job of jobs) {
@@ -32,7 +32,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "groups do not wait for each other",
-    withFlow(async ({ startGroup, claim }) => {
+    withLimits(async ({ startGroup, claim }) => {
       for (const group of ["a", "b", "c"]) await startGroup(group, 3, ordered);
       assert.deepEqual((await claim()).map(({ group }) => group ?? "none").sort(), ["a", "b", "c"]);
     }),
@@ -40,7 +40,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "priority decides who goes first among those that have not begun",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const [low] = await scenario.startGroup("a", 1, ordered);
       const [high] = await scenario.startGroup("a", 1, { ...ordered, priority: 5 });
       const first = await claimOne(scenario);
@@ -52,7 +52,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "a retry keeps the head of its group: the others wait until it is due",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { startGroup, claimIds, end, nextRunnableIn, hold } = scenario;
       const [first, second] = await startGroup("a", 3, ordered);
       await startGroup("a", 1, { ...ordered, priority: 9 }, baseTime + 1);
@@ -72,7 +72,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "so does a job that is given back, and one whose lease ends",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, startGroup, end, claimIds } = scenario;
       await startGroup("a", 2, ordered);
       await startGroup("a", 1, { ...ordered, priority: 9 }, baseTime + 1);
@@ -89,7 +89,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "a claim finds the expired lease of an ordered group first",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { startGroup, claim } = scenario;
       const [first] = await startGroup("a", 3, ordered);
       await claim({ leaseMs: 1_000 });
@@ -99,7 +99,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "a job for later holds up nobody, and comes in when it is due",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { startGroup, start, end } = scenario;
       const later = await start({ group: "a", ...ordered, schedule: { afterMs: 5_000 } });
       const [now] = await startGroup("a", 1, ordered);
@@ -112,7 +112,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "after a failure the next goes on",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const [, second] = await scenario.startGroup("a", 2, ordered);
       await scenario.end(await claimOne(scenario), failure);
       assert.equal((await claimOne(scenario)).id, second?.id);
@@ -121,7 +121,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "so it does after cancelling, deleting and workerless completion of the one that runs",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, startGroup, cancel, endWorkerless, assertCounters } = scenario;
       const jobs = await startGroup("a", 4, ordered);
       await cancel(await claimOne(scenario));
@@ -135,7 +135,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "cancelling the job that waits for its retry lets the next go",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const [, second] = await scenario.startGroup("a", 2, ordered);
       const first = await claimOne(scenario);
       await scenario.end(first, retryAfter(60_000));
@@ -146,7 +146,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "a redriven job returns to the head of its group",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, startGroup, end, claimIds } = scenario;
       const [first, second, third] = await startGroup("a", 3, ordered);
       await end(await claimOne(scenario), failure);
@@ -164,7 +164,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "a continuation joins its group like any other job",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { startGroup, continueSequence } = scenario;
       const [, second] = await startGroup("a", 2, ordered);
       const first = await claimOne(scenario);
@@ -178,7 +178,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "blocked jobs are in no line until they are unblocked",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { start, startBlocked, startGroup, endWorkerless, end, claimIds, queue } = scenario;
       const blocker = await start({ queue: `${queue}-elsewhere` });
       const blocked = await startBlocked([blocker], { group: "a", ...ordered });
@@ -194,7 +194,7 @@ export const describeOrderedGroups = ({ test }: StateSuite): void => {
 
   test(
     "countAhead of a job counts those of its group that go before it",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, startGroup, startMany } = scenario;
       await startMany([{ priority: 9 }, { group: "b", priority: 9 }]);
       const jobs = await startGroup("a", 3, ordered);

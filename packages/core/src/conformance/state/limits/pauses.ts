@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { times, withFlow } from "./limits-scenario.ts";
+import { times, withLimits } from "./limits-scenario.ts";
 
 export const describePauses = ({ test }: StateSuite): void => {
   test(
     "nothing is claimed from a paused queue, and everything after it is resumed",
-    withFlow(async ({ setQueueRule, startMany, startGroup, claim, hold, nextRunnableIn, queue }) => {
+    withLimits(async ({ setQueueRule, startMany, startGroup, claim, hold, nextRunnableIn, queue }) => {
       const jobs = [...(await startMany(times(2, () => ({})))), ...(await startGroup("a", 2))];
       await setQueueRule({ paused: true });
       await startMany([{}]);
@@ -31,7 +31,7 @@ export const describePauses = ({ test }: StateSuite): void => {
 
   test(
     "a paused type leaves the others alone",
-    withFlow(async ({ setTypeRule, startMany, claim, hold, typeName }) => {
+    withLimits(async ({ setTypeRule, startMany, claim, hold, typeName }) => {
       const [job] = await startMany([{}, { typeName: `${typeName}-other` }]);
       await setTypeRule({ paused: true });
       assert.deepEqual(
@@ -45,7 +45,7 @@ export const describePauses = ({ test }: StateSuite): void => {
 
   test(
     "what runs goes on: it renews, retries into the pause, completes",
-    withFlow(async ({ adapter, setQueueRule, startMany, claim, end }) => {
+    withLimits(async ({ adapter, setQueueRule, startMany, claim, end }) => {
       await startMany([{}, {}]);
       const [first, second] = await claim();
       await setQueueRule({ paused: true });
@@ -61,7 +61,7 @@ export const describePauses = ({ test }: StateSuite): void => {
 
   test(
     "the job of an expired lease stays where it is while its queue is paused",
-    withFlow(async ({ setQueueRule, start, claim, nextRunnableIn }) => {
+    withLimits(async ({ setQueueRule, start, claim, nextRunnableIn }) => {
       await start();
       await claim({ leaseMs: 1_000 });
       await setQueueRule({ paused: true });
@@ -75,7 +75,7 @@ export const describePauses = ({ test }: StateSuite): void => {
 
   test(
     "of several reasons the outermost is named",
-    withFlow(async ({ setQueueRule, setTypeRule, startGroup, claim, hold }) => {
+    withLimits(async ({ setQueueRule, setTypeRule, startGroup, claim, hold }) => {
       await setTypeRule({ concurrency: 1, perGroup: { concurrency: 1, rate: null } });
       const [, second] = await startGroup("a", 2);
       assert.equal((await claim()).length, 1);

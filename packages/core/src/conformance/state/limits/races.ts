@@ -5,7 +5,7 @@ import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, release } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { type FlowScenario, times, withFlow } from "./limits-scenario.ts";
+import { type LimitsScenario, times, withLimits } from "./limits-scenario.ts";
 
 const longTimeoutMs = 120_000;
 
@@ -14,7 +14,7 @@ const longTimeoutMs = 120_000;
  * of a job after its claim has returned, and until before its outcome is sent.
  */
 const drain = async (
-  scenario: FlowScenario,
+  scenario: LimitsScenario,
   count: number,
   look: (running: ReadonlySet<StateJob>) => void,
 ): Promise<number> => {
@@ -45,10 +45,10 @@ const drain = async (
   return done;
 };
 
-export const describeFlowRaces = ({ test }: StateSuite): void => {
+export const describeLimitsRaces = ({ test }: StateSuite): void => {
   test(
     "however many claim at once, no limit is exceeded and no job is forgotten",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { setQueueRule, setTypeRule, startMany, assertCounters } = scenario;
       await setQueueRule({ concurrency: 5 });
       await setTypeRule({ perGroup: { concurrency: 2, rate: null } });
@@ -67,7 +67,7 @@ export const describeFlowRaces = ({ test }: StateSuite): void => {
 
   test(
     "however many claim at once, ordered groups stay in order",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const count = 60;
       const jobs = await scenario.startMany(
         times(count, (index) => ({ group: `group-${index % 3}`, ordered: "continue" as const })),
@@ -91,7 +91,7 @@ export const describeFlowRaces = ({ test }: StateSuite): void => {
 
   test(
     "claims that race for a limit take it once, in whatever order they come",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { setQueueRule, startMany, claim, completeAll, assertCounters } = scenario;
       await setQueueRule({ concurrency: 7 });
       await startMany(times(100, () => ({})));
@@ -108,7 +108,7 @@ export const describeFlowRaces = ({ test }: StateSuite): void => {
 
   test(
     "rules may change while jobs are claimed and end",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { setQueueRule, startMany, claim, assertCounters } = scenario;
       const count = 80;
       await startMany(times(count, (index) => ({ group: `group-${index % 3}` })));

@@ -4,13 +4,13 @@ import { createRandom } from "../../random.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { release } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { type FlowScenario, times, withFlow } from "./limits-scenario.ts";
+import { type LimitsScenario, times, withLimits } from "./limits-scenario.ts";
 
 const longTimeoutMs = 60_000;
 
 /** Claims at random moments as many as it can, and notes the moment of each claim. */
 const claimAtRandom = async (
-  { claim, completeAll }: FlowScenario,
+  { claim, completeAll }: LimitsScenario,
   claims: number,
   longestPauseMs: number,
 ): Promise<number[]> => {
@@ -41,7 +41,7 @@ export const describeRates = ({ test }: StateSuite): void => {
   ]) {
     test(
       `never more than ${rate.limit} claims in ${rate.perMs} ms, with bursts of ${rate.burst}`,
-      withFlow(async (scenario) => {
+      withLimits(async (scenario) => {
         await scenario.setTypeRule({ rate });
         await scenario.startMany(times(60, () => ({})));
         const moments = await claimAtRandom(scenario, 40, rate.perMs);
@@ -54,7 +54,7 @@ export const describeRates = ({ test }: StateSuite): void => {
 
   test(
     "a rate gives its burst at once, then one at a time, and nextRunnableIn knows when",
-    withFlow(async ({ setQueueRule, startMany, claim, nextRunnableIn, hold, limits, queue }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, nextRunnableIn, hold, limits, queue }) => {
       // One token in 100 ms.
       await setQueueRule({ rate: { limit: 12, perMs: 1_000, burst: 3 } });
       const jobs = await startMany(times(9, () => ({})));
@@ -82,7 +82,7 @@ export const describeRates = ({ test }: StateSuite): void => {
 
   test(
     "each group has a bucket of its own",
-    withFlow(async ({ setTypeRule, startGroup, claim, nextRunnableIn }) => {
+    withLimits(async ({ setTypeRule, startGroup, claim, nextRunnableIn }) => {
       await setTypeRule({ perGroup: { concurrency: null, rate: { limit: 1, perMs: 1_000, burst: 1 } } });
       await startGroup("a", 3);
       await startGroup("b", 3);
@@ -96,7 +96,7 @@ export const describeRates = ({ test }: StateSuite): void => {
 
   test(
     "a job needs a token of its queue, its type and its group; one that is refused by one costs the others nothing",
-    withFlow(async ({ setQueueRule, setTypeRule, startGroup, claim, limits, queue }) => {
+    withLimits(async ({ setQueueRule, setTypeRule, startGroup, claim, limits, queue }) => {
       const slow = { limit: 1, perMs: 60_000, burst: 1 };
       await setQueueRule({ rate: { limit: 10, perMs: 1_000, burst: 10 } });
       await setTypeRule({ perGroup: { concurrency: null, rate: slow } });
@@ -111,7 +111,7 @@ export const describeRates = ({ test }: StateSuite): void => {
 
   test(
     "a token is spent by the claim, and nothing returns it",
-    withFlow(async ({ setQueueRule, startMany, claim, end }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, end }) => {
       await setQueueRule({ rate: { limit: 1, perMs: 1_000, burst: 1 } });
       await startMany([{}, {}]);
       const [job] = await claim();
@@ -123,7 +123,7 @@ export const describeRates = ({ test }: StateSuite): void => {
 
   test(
     "editing a rule leaves tokens as they are, and editing the rate keeps what has been spent",
-    withFlow(async ({ setQueueRule, startMany, claim }) => {
+    withLimits(async ({ setQueueRule, startMany, claim }) => {
       await setQueueRule({ rate: { limit: 2, perMs: 1_000, burst: 2 } });
       await startMany(times(9, () => ({})));
       assert.equal((await claim()).length, 2);
@@ -136,7 +136,7 @@ export const describeRates = ({ test }: StateSuite): void => {
 
   test(
     "after a slow rate a faster one applies at once: nothing is owed beyond an empty bucket",
-    withFlow(async ({ setQueueRule, setTypeRule, startMany, startGroup, claim, typeName }) => {
+    withLimits(async ({ setQueueRule, setTypeRule, startMany, startGroup, claim, typeName }) => {
       const slow = { limit: 1, perMs: 3_600_000, burst: 1 };
       const fast = { limit: 1, perMs: 1_000, burst: 1 };
       await setQueueRule({ rate: slow });

@@ -1,45 +1,47 @@
 import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { times, withFlow } from "./limits-scenario.ts";
+import { times, withLimits } from "./limits-scenario.ts";
 
-export const describeFlowReads = ({ test }: StateSuite): void => {
+export const describeLimitsReads = ({ test }: StateSuite): void => {
   test(
     "listRules lists rules and types with groups, with how much is in use",
-    withFlow(async ({ setQueueRule, setTypeRule, startGroup, startMany, claim, limits, queue, typeName }) => {
-      const grouped = `${typeName}-grouped`;
-      await setQueueRule({ concurrency: 10, rate: { limit: 5, perMs: 1_000, burst: 5 } });
-      await setTypeRule({ concurrency: 1 });
-      await startMany(times(3, () => ({})));
-      await startGroup("a", 2, { typeName: grouped });
-      await startGroup("b", 1, { typeName: grouped });
-      assert.equal((await claim({ typeNames: [typeName] })).length, 1);
-      const uses = await limits.listRules({ queue, now: baseTime });
-      assert.deepEqual(
-        uses.map(({ rule, running, tokens }) => [rule.typeName, rule.version, running, tokens]),
-        [
-          [null, 1, 1, 4],
-          [typeName, 1, 1, null],
-          [grouped, 0, 0, null],
-        ],
-      );
-      assert.deepEqual(
-        uses.map(({ claimableGroups, throttledGroups }) => [claimableGroups, throttledGroups]),
-        [
-          [2, 1],
-          [0, 1],
-          [2, 0],
-        ],
-      );
-      const everywhere = await limits.listRules({ queue: null, now: baseTime });
-      assert.equal(everywhere.filter(({ rule }) => rule.queue === queue).length, 3);
-      assert.deepEqual(await limits.listRules({ queue: `${queue}-other`, now: baseTime }), []);
-    }),
+    withLimits(
+      async ({ setQueueRule, setTypeRule, startGroup, startMany, claim, limits, queue, typeName }) => {
+        const grouped = `${typeName}-grouped`;
+        await setQueueRule({ concurrency: 10, rate: { limit: 5, perMs: 1_000, burst: 5 } });
+        await setTypeRule({ concurrency: 1 });
+        await startMany(times(3, () => ({})));
+        await startGroup("a", 2, { typeName: grouped });
+        await startGroup("b", 1, { typeName: grouped });
+        assert.equal((await claim({ typeNames: [typeName] })).length, 1);
+        const uses = await limits.listRules({ queue, now: baseTime });
+        assert.deepEqual(
+          uses.map(({ rule, running, tokens }) => [rule.typeName, rule.version, running, tokens]),
+          [
+            [null, 1, 1, 4],
+            [typeName, 1, 1, null],
+            [grouped, 0, 0, null],
+          ],
+        );
+        assert.deepEqual(
+          uses.map(({ claimableGroups, throttledGroups }) => [claimableGroups, throttledGroups]),
+          [
+            [2, 1],
+            [0, 1],
+            [2, 0],
+          ],
+        );
+        const everywhere = await limits.listRules({ queue: null, now: baseTime });
+        assert.equal(everywhere.filter(({ rule }) => rule.queue === queue).length, 3);
+        assert.deepEqual(await limits.listRules({ queue: `${queue}-other`, now: baseTime }), []);
+      },
+    ),
   );
 
   test(
     "listGroups lists groups by who has waited longest or runs most",
-    withFlow(async ({ setTypeRule, startGroup, claim, limits, queue, typeName }) => {
+    withLimits(async ({ setTypeRule, startGroup, claim, limits, queue, typeName }) => {
       await setTypeRule({ perGroup: { concurrency: 2, rate: null } });
       await startGroup("one", 3);
       assert.equal((await claim()).length, 2);
@@ -75,7 +77,7 @@ export const describeFlowReads = ({ test }: StateSuite): void => {
 
   test(
     "repairCounters finds nothing to repair, and repairing leaves everything as it is",
-    withFlow(async ({ setQueueRule, startGroup, claim, limits, assertCounters }) => {
+    withLimits(async ({ setQueueRule, startGroup, claim, limits, assertCounters }) => {
       await setQueueRule({ concurrency: 2 });
       await startGroup("a", 4);
       await claim();

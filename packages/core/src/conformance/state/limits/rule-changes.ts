@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { times, withFlow } from "./limits-scenario.ts";
+import { times, withLimits } from "./limits-scenario.ts";
 
 export const describeRuleChanges = ({ test }: StateSuite): void => {
   test(
     "a change sets what it names and leaves the rest; the version counts changes",
-    withFlow(async ({ setTypeRule, limits, queue, typeName }) => {
+    withLimits(async ({ setTypeRule, limits, queue, typeName }) => {
       const rate = { limit: 5, perMs: 1_000, burst: 1 };
       const first = await setTypeRule({ concurrency: 4, weights: { a: 2 } });
       assert.equal(first.kind, "set");
@@ -31,7 +31,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
 
   test(
     "what is there already changes nothing",
-    withFlow(async ({ setTypeRule }) => {
+    withLimits(async ({ setTypeRule }) => {
       const perGroup = { concurrency: 2, rate: { limit: 5, perMs: 1_000, burst: 1 } };
       const { rule } = await setTypeRule({ perGroup, weights: { a: 2, b: 3 } });
       const again = await setTypeRule({ perGroup: { ...perGroup }, weights: { b: 3, a: 2 }, paused: false });
@@ -41,7 +41,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
 
   test(
     "an expected version has to be the present one",
-    withFlow(async ({ limits, queue, typeName }) => {
+    withLimits(async ({ limits, queue, typeName }) => {
       const scope = { queue, typeName, now: baseTime };
       const set = (concurrency: number, expectedVersion: number) =>
         limits.setRule({ ...scope, change: { concurrency }, expectedVersion });
@@ -55,7 +55,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
 
   test(
     "a limit lowered below its use interrupts nothing, and lets nobody in until there is room",
-    withFlow(async ({ setQueueRule, startMany, claim, completeAll, reloadAll, assertCounters }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, completeAll, reloadAll, assertCounters }) => {
       await setQueueRule({ concurrency: 4 });
       await startMany(times(9, () => ({})));
       const running = await claim();
@@ -71,7 +71,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
 
   test(
     "a raised limit lets jobs in at once",
-    withFlow(async ({ setQueueRule, setTypeRule, startGroup, claim, nextRunnableIn }) => {
+    withLimits(async ({ setQueueRule, setTypeRule, startGroup, claim, nextRunnableIn }) => {
       await setQueueRule({ concurrency: 1 });
       await startGroup("a", 9);
       assert.equal((await claim()).length, 1);
@@ -89,7 +89,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
   for (const scope of ["queue", "type", "group"] as const) {
     test(
       `a first limit of a ${scope} counts the jobs that are running`,
-      withFlow(async (scenario) => {
+      withLimits(async (scenario) => {
         const { setQueueRule, setTypeRule, startGroup, claim, completeAll, reload, assertCounters } =
           scenario;
         await startGroup("a", 9);
@@ -108,7 +108,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
 
   test(
     "a first limit counts jobs without a group, too",
-    withFlow(async ({ setTypeRule, startMany, claim, completeAll, assertCounters }) => {
+    withLimits(async ({ setTypeRule, startMany, claim, completeAll, assertCounters }) => {
       await startMany(times(6, () => ({})));
       const running = await claim({ limit: 4 });
       await setTypeRule({ concurrency: 2 });
@@ -122,7 +122,7 @@ export const describeRuleChanges = ({ test }: StateSuite): void => {
 
   test(
     "a limit that was removed and set again counts what runs by then",
-    withFlow(async ({ setQueueRule, startMany, claim, completeAll, assertCounters }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, completeAll, assertCounters }) => {
       await setQueueRule({ concurrency: 2 });
       await startMany(times(9, () => ({})));
       const early = await claim();

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { baseTime } from "../../state-fixture.ts";
 import { failure, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { type FlowScenario, withFlow } from "./limits-scenario.ts";
+import { type LimitsScenario, withLimits } from "./limits-scenario.ts";
 
 const stopping = { ordered: "stop" } as const;
 
 /** Three jobs of a group, of which the first has failed for good. */
-const stopGroup = async ({ startGroup, claim, end }: FlowScenario, now: number = baseTime) => {
+const stopGroup = async ({ startGroup, claim, end }: LimitsScenario, now: number = baseTime) => {
   const jobs = await startGroup("a", 3, stopping, now);
   const [first] = await claim({ now });
   assert.equal(first?.id, jobs[0]?.id);
@@ -18,7 +18,7 @@ const stopGroup = async ({ startGroup, claim, end }: FlowScenario, now: number =
 export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => {
   test(
     "a failure stops the group and no other, and says by whom",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { startGroup, claim, hold, nextRunnableIn, limits, queue, typeName } = scenario;
       const [failed, next] = await stopGroup(scenario);
       assert.deepEqual(await claim(), []);
@@ -54,7 +54,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
 
   test(
     "resumeGroup lets it go on, once",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { limits, queue, typeName, claim, hold } = scenario;
       const [, next] = await stopGroup(scenario);
       const group = { queue, typeName, group: "a", now: baseTime };
@@ -68,7 +68,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
 
   test(
     "redriving the failed job lets it go on, with that job first",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const [failed] = await stopGroup(scenario);
       await scenario.adapter.redriveJobs({ jobIds: [failed!.id], now: baseTime + 1 });
       const claimed = await scenario.claim({ now: baseTime + 1 });
@@ -81,7 +81,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
 
   test(
     "deleting the failed job lets it go on",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const [failed, next] = await stopGroup(scenario);
       await scenario.adapter.deleteSequences({ rootSequenceIds: [failed!.id], now: baseTime });
       assert.equal((await scenario.claim())[0]?.id, next?.id);
@@ -90,7 +90,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
 
   test(
     "a retry or a cancelled job does not stop it",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { startGroup, claim, end, cancel } = scenario;
       const [first, second] = await startGroup("a", 2, stopping);
       const [running] = await claim();
@@ -103,7 +103,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
 
   test(
     "jobs that come later wait too",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       await stopGroup(scenario);
       await scenario.startGroup("a", 1, { ...stopping, priority: 9 });
       assert.deepEqual(await scenario.claim(), []);
@@ -112,7 +112,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
 
   testAlone(
     "the last lease stops it like a failure",
-    withFlow(async ({ adapter, startGroup, claim, hold }) => {
+    withLimits(async ({ adapter, startGroup, claim, hold }) => {
       const [first, second] = await startGroup("a", 2, { ...stopping, maxAttempts: 1 });
       await claim({ leaseMs: 1_000 });
       const now = baseTime + 1_000;
@@ -124,7 +124,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
 
   testAlone(
     "pruning the failed job leaves it stopped",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, limits, queue, typeName, claim } = scenario;
       await stopGroup(scenario);
       const now = baseTime + 10_000;

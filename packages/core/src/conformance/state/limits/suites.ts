@@ -4,13 +4,13 @@ import { describeExpiredGroupJobs } from "./expired-jobs.ts";
 import { describeFairness } from "./fairness.ts";
 import { describeOrderedGroups } from "./ordered-groups.ts";
 import { describePauses } from "./pauses.ts";
-import { describeFlowRaces } from "./races.ts";
+import { describeLimitsRaces } from "./races.ts";
 import { describeRates } from "./rates.ts";
-import { describeFlowReads } from "./reads.ts";
+import { describeLimitsReads } from "./reads.ts";
 import { describeRuleChanges } from "./rule-changes.ts";
 import { describeStoppedGroups } from "./stopped-groups.ts";
-import { describeHolds } from "./throttling.ts";
-import { describeFlowTransactions } from "./transactions.ts";
+import { describeThrottling } from "./throttling.ts";
+import { describeLimitsTransactions } from "./transactions.ts";
 
 export const limitsSuites: StateSuites = {
   "concurrency limits": describeConcurrencyLimits,
@@ -20,9 +20,9 @@ export const limitsSuites: StateSuites = {
   "stopped groups": describeStoppedGroups,
   pauses: describePauses,
   "changes of rules": describeRuleChanges,
-  "what holds a job back": describeHolds,
-  "reads of rules and groups": describeFlowReads,
-  "rules and groups in transactions": describeFlowTransactions,
-  "races under rules": describeFlowRaces,
+  "what holds a job back": describeThrottling,
+  "reads of rules and groups": describeLimitsReads,
+  "rules and groups in transactions": describeLimitsTransactions,
+  "races under rules": describeLimitsRaces,
   "expired jobs of groups": describeExpiredGroupJobs,
 };

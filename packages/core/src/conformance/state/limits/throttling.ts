@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import type { StateJob } from "../../../store/contract/job.ts";
-import type { FlowRuleChange } from "../../../store/contract/limits.ts";
+import type { LimitRuleChange } from "../../../store/contract/limits.ts";
 import { createRandom } from "../../random.ts";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, release, retryAfter } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { type FlowScenario, idsOf, times, withFlow } from "./limits-scenario.ts";
+import { type LimitsScenario, idsOf, times, withLimits } from "./limits-scenario.ts";
 
 const rounds = 40;
 
@@ -23,7 +23,7 @@ interface Round {
   now: number;
 }
 
-const drawRule = (below: Below): FlowRuleChange => ({
+const drawRule = (below: Below): LimitRuleChange => ({
   paused: below(8) === 0,
   concurrency: below(2) === 0 ? null : 1 + below(4),
   rate: below(3) > 0 ? null : { limit: 3 + below(3), perMs: 1_000, burst: 1 + below(3) },
@@ -31,7 +31,7 @@ const drawRule = (below: Below): FlowRuleChange => ({
 });
 
 /** A queue with some rules, some groups, and jobs in every state. Leases outlive the round. */
-const populate = async (scenario: FlowScenario, round: number, below: Below): Promise<Round> => {
+const populate = async (scenario: LimitsScenario, round: number, below: Below): Promise<Round> => {
   const queue = `${scenario.queue}-${round}`;
   const typeNames = ["plain", "ordered"].map((name) => `${scenario.typeName}-${name}`);
   const [plain, ordered] = typeNames;
@@ -72,7 +72,7 @@ interface Rehearsal {
 
 /** What a claim with room takes. Nothing of it stays. */
 const rehearse = async (
-  { adapter, limits }: FlowScenario,
+  { adapter, limits }: LimitsScenario,
   { queue, jobs }: Round,
   now: number,
 ): Promise<Rehearsal> => {
@@ -100,10 +100,10 @@ const rehearse = async (
   return rehearsal;
 };
 
-export const describeHolds = ({ test }: StateSuite): void => {
+export const describeThrottling = ({ test }: StateSuite): void => {
   test(
     "claimJobs, explainThrottle and nextRunnableIn agree on what is held back, whatever the rules",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const random = createRandom(13);
       const below: Below = (limit) => Math.floor(random() * limit);
       for (let count = 0; count < rounds; count += 1) {
@@ -140,7 +140,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
 
   test(
     "a reached limit names itself, its use and who holds the slots",
-    withFlow(async ({ setQueueRule, setTypeRule, startGroup, claim, hold, queue, typeName }) => {
+    withLimits(async ({ setQueueRule, setTypeRule, startGroup, claim, hold, queue, typeName }) => {
       await setTypeRule({ perGroup: { concurrency: 2, rate: null } });
       const jobs = await startGroup("a", 4);
       const running = await claim();
@@ -166,7 +166,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
 
   test(
     "the next job of an ordered group waits for the one that runs",
-    withFlow(async ({ startGroup, claim, hold }) => {
+    withLimits(async ({ startGroup, claim, hold }) => {
       const jobs = await startGroup("a", 2, { ordered: "continue" });
       assert.equal(await hold(jobs[0]!), null);
       assert.equal((await hold(jobs[1]!))?.by, "order", "the first goes before it");
@@ -178,7 +178,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
 
   test(
     "nothing holds jobs that run, have ended, wait for later or do not exist",
-    withFlow(async ({ setQueueRule, start, startMany, claim, end, hold, limits }) => {
+    withLimits(async ({ setQueueRule, start, startMany, claim, end, hold, limits }) => {
       await setQueueRule({ concurrency: 2 });
       await startMany([{}, {}]);
       const [running, completed] = await claim();
@@ -192,7 +192,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
 
   test(
     "a slot is in sight when the lease that holds it ends, as long as its job has attempts left",
-    withFlow(async ({ setQueueRule, startMany, claim, nextRunnableIn }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, nextRunnableIn }) => {
       await setQueueRule({ concurrency: 1 });
       await startMany([{ maxAttempts: 2 }, { maxAttempts: 2 }]);
       await claim({ leaseMs: 1_000 });
@@ -203,7 +203,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
 
   test(
     "and not in sight when only the reaper can free it",
-    withFlow(async ({ setQueueRule, startMany, claim, nextRunnableIn }) => {
+    withLimits(async ({ setQueueRule, startMany, claim, nextRunnableIn }) => {
       await setQueueRule({ concurrency: 1 });
       await startMany([{ maxAttempts: 1 }, { maxAttempts: 1 }]);
       await claim({ leaseMs: 1_000 });
@@ -215,7 +215,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
   for (const limited of ["queue", "type", "group"] as const) {
     test(
       `an expired lease is no reason to claim while the limit of the ${limited} stays reached without its slot`,
-      withFlow(async (scenario) => {
+      withLimits(async (scenario) => {
         const { startGroup, claim, nextRunnableIn } = scenario;
         const limit = (concurrency: number) => {
           if (limited === "queue") return scenario.setQueueRule({ concurrency });
@@ -236,7 +236,7 @@ export const describeHolds = ({ test }: StateSuite): void => {
 
   test(
     "the end of a lease of a paused type is in sight where its slot is one of the queue's",
-    withFlow(async ({ setQueueRule, setTypeRule, start, run, nextRunnableIn }) => {
+    withLimits(async ({ setQueueRule, setTypeRule, start, run, nextRunnableIn }) => {
       await setQueueRule({ concurrency: 1 });
       const paused = `type-${randomUUID()}`;
       await run(await start({ typeName: paused }), { leaseMs: 1_000 });

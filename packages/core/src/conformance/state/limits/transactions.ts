@@ -3,12 +3,12 @@ import { randomUUID } from "node:crypto";
 import { baseTime } from "../../state-fixture.ts";
 import { completion, failure, outcomeOf } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { type FlowScenario, idsOf, times, withFlow } from "./limits-scenario.ts";
+import { type LimitsScenario, idsOf, times, withLimits } from "./limits-scenario.ts";
 
 class Undo extends Error {}
 
 const rollBack = async (
-  { adapter }: FlowScenario,
+  { adapter }: LimitsScenario,
   work: (ctx: object) => Promise<void>,
   parent?: object,
 ): Promise<void> => {
@@ -19,7 +19,7 @@ const rollBack = async (
   await assert.rejects(run, Undo);
 };
 
-const claimIn = ({ adapter, queue }: FlowScenario, ctx: object, limit = 100) =>
+const claimIn = ({ adapter, queue }: LimitsScenario, ctx: object, limit = 100) =>
   adapter.claimJobs({
     workerId: "worker-1",
     leaseToken: randomUUID(),
@@ -30,10 +30,10 @@ const claimIn = ({ adapter, queue }: FlowScenario, ctx: object, limit = 100) =>
     ctx,
   });
 
-export const describeFlowTransactions = ({ test }: StateSuite): void => {
+export const describeLimitsTransactions = ({ test }: StateSuite): void => {
   test(
     "a claim that is rolled back gives back its slots, tokens and turns",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { setQueueRule, setTypeRule, startGroup, claim, limits, queue, assertCounters } = scenario;
       await setQueueRule({ concurrency: 3, rate: { limit: 3, perMs: 1_000, burst: 3 } });
       await setTypeRule({ perGroup: { concurrency: 2, rate: { limit: 2, perMs: 60_000, burst: 2 } } });
@@ -52,7 +52,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
 
   test(
     "rules, stops and outcomes that are rolled back have not been",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, limits, queue, typeName, startGroup, claim, end, hold, assertCounters } = scenario;
       await scenario.setQueueRule({ concurrency: 1 });
       const [first, second, third] = await startGroup("a", 3, { ordered: "stop" });
@@ -83,7 +83,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
 
   test(
     "an outcome in a transaction frees its slot when that commits",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, setQueueRule, startMany, claim, assertCounters } = scenario;
       await setQueueRule({ concurrency: 1 });
       await startMany(times(3, () => ({})));
@@ -99,7 +99,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
 
   test(
     "a savepoint that is rolled back takes back its own part only",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, setQueueRule, startMany, claim, limits, queue, assertCounters } = scenario;
       if (!adapter.capabilities.savepoints) return;
       await setQueueRule({ concurrency: 4, rate: { limit: 9, perMs: 1_000, burst: 9 } });
@@ -124,7 +124,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
 
   test(
     "a savepoint that was released is rolled back with its transaction",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, limits, queue, typeName, setQueueRule, startGroup, claim, end, hold } = scenario;
       await setQueueRule({ rate: { limit: 5, perMs: 60_000, burst: 5 } });
       const [, second] = await startGroup("a", 2, { ordered: "stop" });
@@ -144,7 +144,7 @@ export const describeFlowTransactions = ({ test }: StateSuite): void => {
 
   test(
     "jobs started in a transaction are in their line once it commits",
-    withFlow(async (scenario) => {
+    withLimits(async (scenario) => {
       const { adapter, newJob, claim, startGroup } = scenario;
       const [first] = await startGroup("a", 1);
       await scenario.completeAll(await claim());

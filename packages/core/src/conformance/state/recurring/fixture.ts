@@ -15,10 +15,10 @@ export const newRecurring = (overrides: Partial<NewRecurringJob> = {}): NewRecur
   paused: false,
   version: 1,
   nextNominalAt: baseTime,
-  fireAt: baseTime,
+  runsAt: baseTime,
   lastSequenceId: null,
-  record: "{}",
-  zoneData: "",
+  tickHistory: "{}",
+  timeZoneVersion: "",
   ...overrides,
 });
 
@@ -39,8 +39,14 @@ export const put = (
 
 export const lockDue = (
   adapter: AnyStateAdapter,
-  options: { readonly now?: number; readonly limit?: number; readonly zoneData?: string | null } = {},
+  options: { readonly now?: number; readonly limit?: number; readonly timeZoneVersion?: string | null } = {},
 ): Promise<DueRecurringJobs> =>
   adapter.runInTransaction((ctx) =>
-    recurringOf(adapter).lockDueRecurring({ ctx, limit: 100, zoneData: null, now: baseTime, ...options }),
+    recurringOf(adapter).lockDueRecurring({
+      ctx,
+      limit: 100,
+      timeZoneVersion: null,
+      now: baseTime,
+      ...options,
+    }),
   );

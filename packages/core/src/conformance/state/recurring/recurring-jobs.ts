@@ -18,14 +18,14 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
       paused: true,
       version: 2_000_000_000,
       nextNominalAt: 8_640_000_000_000_000,
-      fireAt: baseTime + 1,
+      runsAt: baseTime + 1,
       lastSequenceId,
-      record: "[]",
-      zoneData: "2025b",
+      tickHistory: "[]",
+      timeZoneVersion: "2025b",
     };
     const stored = await put(adapter, full);
     assert.deepEqual(stored, { ...full, createdAt: baseTime, updatedAt: baseTime });
-    const empty = await put(adapter, { id: "b", nextNominalAt: null, fireAt: null });
+    const empty = await put(adapter, { id: "b", nextNominalAt: null, runsAt: null });
     assert.deepEqual(await recurringOf(adapter).getRecurring({ ids: ["b", "none", full.id, "b"] }), [
       empty,
       undefined,
@@ -36,7 +36,14 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
 
   test("replaces what is there, and keeps when it was created", async ({ adapter }) => {
     await put(adapter, { owner: "shop", lastSequenceId: null });
-    const changed = { definition: "new", owner: null, paused: true, version: 2, fireAt: null, record: "r" };
+    const changed = {
+      definition: "new",
+      owner: null,
+      paused: true,
+      version: 2,
+      runsAt: null,
+      tickHistory: "r",
+    };
     const replaced = await put(adapter, changed, baseTime + 500);
     const expected = { ...newRecurring(changed), createdAt: baseTime, updatedAt: baseTime + 500 };
     assert.deepEqual(replaced, expected);
@@ -77,7 +84,7 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
         await recurring.lockRecurring({ ctx, id: "nightly" });
         await recurring.advanceRecurring({
           ctx,
-          jobs: [{ ...before, fireAt: baseTime + 1, record: "moved" }],
+          jobs: [{ ...before, runsAt: baseTime + 1, tickHistory: "moved" }],
         });
         await recurring.putRecurring({ ctx, job: newRecurring({ id: "other" }) });
         await recurring.deleteRecurring({ ctx, ids: ["nightly"] });
@@ -99,7 +106,7 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
       assert.equal(await recurring.lockRecurring({ ctx, id: "nightly" }), undefined);
       isLocked.open();
       await mayEnd.opened;
-      await recurring.putRecurring({ ctx, job: newRecurring({ record: "first" }) });
+      await recurring.putRecurring({ ctx, job: newRecurring({ tickHistory: "first" }) });
     });
     await isLocked.opened;
     const second = retryTransient({ adapter }, () =>
@@ -107,7 +114,7 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     );
     mayEnd.open();
     await first;
-    assert.equal((await second)?.record, "first");
+    assert.equal((await second)?.tickHistory, "first");
   });
 
   test("refuses what needs a transaction without one", async ({ adapter }) => {
@@ -115,7 +122,7 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     const ctx = {};
     for (const call of [
       () => recurring.lockRecurring({ ctx, id: "a" }),
-      () => recurring.lockDueRecurring({ ctx, limit: 1, zoneData: null }),
+      () => recurring.lockDueRecurring({ ctx, limit: 1, timeZoneVersion: null }),
       () => recurring.putRecurring({ ctx, job: newRecurring() }),
       () => recurring.advanceRecurring({ ctx, jobs: [newRecurring()] }),
     ])

@@ -11,11 +11,11 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
   test("says when the next one is due", async ({ adapter }) => {
     const { nextRecurringIn } = recurringOf(adapter);
     assert.equal(await nextRecurringIn({ now: baseTime }), null);
-    await put(adapter, { id: "ended", fireAt: null });
+    await put(adapter, { id: "ended", runsAt: null });
     await put(adapter, { id: "paused", paused: true });
     assert.equal(await nextRecurringIn({ now: baseTime }), null);
-    await put(adapter, { id: "later", fireAt: baseTime + 5_000 });
-    await put(adapter, { id: "sooner", fireAt: baseTime + 1_000 });
+    await put(adapter, { id: "later", runsAt: baseTime + 5_000 });
+    await put(adapter, { id: "sooner", runsAt: baseTime + 1_000 });
     assert.equal(await nextRecurringIn({ now: baseTime }), 1_000);
     assert.equal(await nextRecurringIn({ now: baseTime + 999 }), 1);
     assert.equal(await nextRecurringIn({ now: baseTime + 1_000 }), 0);
@@ -23,12 +23,12 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
   });
 
   test("finds those that are due, earliest first, up to the limit", async ({ adapter }) => {
-    await put(adapter, { id: "c", fireAt: baseTime - 1 });
-    await put(adapter, { id: "b", fireAt: baseTime });
-    await put(adapter, { id: "a", fireAt: baseTime - 1 });
-    await put(adapter, { id: "d", fireAt: baseTime + 1 });
-    await put(adapter, { id: "ended", fireAt: null });
-    await put(adapter, { id: "paused", fireAt: baseTime - 9, paused: true });
+    await put(adapter, { id: "c", runsAt: baseTime - 1 });
+    await put(adapter, { id: "b", runsAt: baseTime });
+    await put(adapter, { id: "a", runsAt: baseTime - 1 });
+    await put(adapter, { id: "d", runsAt: baseTime + 1 });
+    await put(adapter, { id: "ended", runsAt: null });
+    await put(adapter, { id: "paused", runsAt: baseTime - 9, paused: true });
     const { now, jobs } = await lockDue(adapter);
     assert.equal(now, baseTime);
     assert.deepEqual(idsOf(jobs), ["a", "c", "b"]);
@@ -38,43 +38,49 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
   });
 
   test("finds those with older zone data when asked to", async ({ adapter }) => {
-    await put(adapter, { id: "none", fireAt: baseTime + 1, zoneData: "" });
-    await put(adapter, { id: "same", fireAt: baseTime + 1, zoneData: "2025b" });
-    await put(adapter, { id: "newer", fireAt: baseTime + 1, zoneData: "2025c" });
-    await put(adapter, { id: "older", fireAt: baseTime + 1, zoneData: "2024z" });
-    await put(adapter, { id: "older, paused", fireAt: baseTime + 1, zoneData: "2024z", paused: true });
-    await put(adapter, { id: "older, ended", fireAt: null, zoneData: "2024z" });
-    await put(adapter, { id: "due", fireAt: baseTime, zoneData: "2025b" });
-    assert.deepEqual(idsOf((await lockDue(adapter, { zoneData: "2025b" })).jobs), ["due", "older"]);
+    await put(adapter, { id: "none", runsAt: baseTime + 1, timeZoneVersion: "" });
+    await put(adapter, { id: "same", runsAt: baseTime + 1, timeZoneVersion: "2025b" });
+    await put(adapter, { id: "newer", runsAt: baseTime + 1, timeZoneVersion: "2025c" });
+    await put(adapter, { id: "older", runsAt: baseTime + 1, timeZoneVersion: "2024z" });
+    await put(adapter, { id: "older, paused", runsAt: baseTime + 1, timeZoneVersion: "2024z", paused: true });
+    await put(adapter, { id: "older, ended", runsAt: null, timeZoneVersion: "2024z" });
+    await put(adapter, { id: "due", runsAt: baseTime, timeZoneVersion: "2025b" });
+    assert.deepEqual(idsOf((await lockDue(adapter, { timeZoneVersion: "2025b" })).jobs), ["due", "older"]);
     assert.deepEqual(idsOf((await lockDue(adapter)).jobs), ["due"]);
   });
 
   test("takes its time from the store's clock", async ({ adapter }) => {
     const before = await adapter.getTime();
     const { now } = await adapter.runInTransaction((ctx) =>
-      recurringOf(adapter).lockDueRecurring({ ctx, limit: 1, zoneData: null }),
+      recurringOf(adapter).lockDueRecurring({ ctx, limit: 1, timeZoneVersion: null }),
     );
     assert.ok(now >= before && now <= (await adapter.getTime()));
   });
 
   test("moves on what a tick has locked, and nothing else of it", async ({ adapter, start }) => {
-    const before = await put(adapter, { id: "a", zoneData: "1" });
+    const before = await put(adapter, { id: "a", timeZoneVersion: "1" });
     const other = await put(adapter, { id: "b" });
     const { id: lastSequenceId } = await start();
     const progress = {
       nextNominalAt: baseTime + 60_000,
-      fireAt: baseTime + 60_500,
+      runsAt: baseTime + 60_500,
       lastSequenceId,
-      record: '{"started":1}',
-      zoneData: "2",
+      tickHistory: '{"started":1}',
+      timeZoneVersion: "2",
     };
-    const ended = { nextNominalAt: null, fireAt: null, lastSequenceId: null, record: "end", zoneData: "" };
+    const ended = {
+      nextNominalAt: null,
+      runsAt: null,
+      lastSequenceId: null,
+      tickHistory: "end",
+      timeZoneVersion: "",
+    };
     const recurring = recurringOf(adapter);
     await adapter.runInTransaction(async (ctx) => {
       const { jobs } = await recurring.lockDueRecurring({
         ctx,
         limit: 10,
-        zoneData: null,
+        timeZoneVersion: null,
         now: baseTime + 5,
       });
       assert.equal(jobs.length, 2);
@@ -94,16 +100,35 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
     assert.deepEqual((await lockDue(adapter)).jobs, []);
   });
 
+  test("also locks what its own transaction has locked or put", async ({ adapter }) => {
+    await put(adapter, { id: "changed", paused: true });
+    await put(adapter, { id: "locked" });
+    const recurring = recurringOf(adapter);
+    await adapter.runInTransaction(async (ctx) => {
+      const changed = await recurring.lockRecurring({ ctx, id: "changed" });
+      await recurring.putRecurring({ ctx, job: { ...changed!, paused: false }, now: baseTime });
+      await recurring.lockRecurring({ ctx, id: "locked" });
+      const call = { ctx, limit: 10, timeZoneVersion: null, now: baseTime };
+      assert.deepEqual(idsOf((await recurring.lockDueRecurring(call)).jobs), ["changed", "locked"]);
+      assert.deepEqual(idsOf((await recurring.lockDueRecurring(call)).jobs), ["changed", "locked"]);
+    });
+  });
+
   test("lets two ticks at once have none twice", async ({ adapter }) => {
     for (let index = 0; index < 20; index += 1) await put(adapter, { id: `job-${index}` });
     const recurring = recurringOf(adapter);
     const taken: string[] = [];
     const tickOnce = (): Promise<string[]> =>
       adapter.runInTransaction(async (ctx) => {
-        const { jobs } = await recurring.lockDueRecurring({ ctx, limit: 3, zoneData: null, now: baseTime });
+        const { jobs } = await recurring.lockDueRecurring({
+          ctx,
+          limit: 3,
+          timeZoneVersion: null,
+          now: baseTime,
+        });
         await recurring.advanceRecurring({
           ctx,
-          jobs: jobs.map((job) => ({ ...job, fireAt: baseTime + 60_000 })),
+          jobs: jobs.map((job) => ({ ...job, runsAt: baseTime + 60_000 })),
           now: baseTime,
         });
         return idsOf(jobs);
