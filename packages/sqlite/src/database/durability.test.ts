@@ -35,7 +35,7 @@ describe("acknowledged commits and the write-ahead log", () => {
 
   const canTrace = spawnSync("strace", ["-o", "/dev/null", "true"]).status === 0;
   if (canTrace)
-    it("the log is on the disk before the caller hears of it (needs strace)", async () => {
+    it("the log is on the disk before the call resolves (needs strace)", async () => {
       const program = fileURLToPath(new URL("../../scripts/processes/acknowledge.mjs", import.meta.url));
       const trace = join(store.file, "..", "trace");
       const calls = "trace=write,pwrite64,pwritev,fsync,fdatasync";

@@ -177,7 +177,7 @@ describe("savepoints", () => {
     expect(result).toBe("innermost");
   });
 
-  it("that nobody has awaited end with the transaction", async () => {
+  it("that were not awaited end with the transaction", async () => {
     const { adapter } = store;
     const job = newJob();
     const gate = createGate();

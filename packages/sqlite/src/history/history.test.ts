@@ -47,7 +47,7 @@ it("attempts are deleted with their job, whichever statement deletes it", async 
   expect(await countAttempts()).toEqual([0, 1]);
 });
 
-it("a fingerprint that an older version has left on a job is not that of its failure", async () => {
+it("a fingerprint on a job that has not failed is not found", async () => {
   const { adapter } = store;
   await adapter.createJobs({ jobs: [newJob()] });
   const [job] = await claimAll(adapter);
@@ -126,7 +126,7 @@ it("one attempt too many costs the first, and no job loses those of another", as
   expect(versions.toSorted((a, b) => b.length - a.length)).toEqual([latest, [21, 11, 1]]);
 });
 
-const run = (name: "retry" | "fold", onMessage: (message: ProcessMessage) => void): TestProcess => {
+const run = (name: "retry" | "roll-up", onMessage: (message: ProcessMessage) => void): TestProcess => {
   const child = forkProcess(name, { file: store.file, driver: testDriver }, onMessage);
   processes.push(child);
   return child;
@@ -156,14 +156,14 @@ it("whenever a process is killed, an attempt is stored if and only if its outcom
 });
 
 it(
-  "of two processes that fold at once, neither counts anything twice or loses it",
+  "two processes that roll up at once count nothing twice and lose nothing",
   { timeout: 60_000 },
   async () => {
     const { adapter } = store;
-    const [stretches, reporters] = [20, 20];
+    const [times, reporters] = [20, 20];
     for (let number = 1; number <= reporters; number += 1) {
       const reporter = { id: `reporter-${number}`, deployment: null, startedAt: 0, about: "" };
-      const rollups = Array.from({ length: stretches }, (_, index) => ({
+      const rollups = Array.from({ length: times }, (_, index) => ({
         width: 10,
         from: index * 10,
         queue: "queue",
@@ -174,10 +174,10 @@ it(
       }));
       await adapter.history.writeReport({ reporter, rollups, causes: [], maxAgeMs: 100_000, now: 1_000 });
     }
-    let [folded, refused] = [0, 0];
+    let [rolledUp, refused] = [0, 0];
     const children = [1, 2].map(() =>
-      run("fold", (message) => {
-        folded += message.folded ?? 0;
+      run("roll-up", (message) => {
+        rolledUp += message.rolledUp ?? 0;
         refused += message.refused ?? 0;
       }),
     );
@@ -187,9 +187,9 @@ it(
     const left = await adapter.history.readBuckets({ width: 10, from: 0, before: 1_000, limit: 1_000 });
     const sum = (reporters * (reporters + 1)) / 2;
     expect(left.map(({ from, counts }) => [from, Number(counts)])).toEqual(
-      Array.from({ length: stretches }, (_, index) => [index * 10, sum]),
+      Array.from({ length: times }, (_, index) => [index * 10, sum]),
     );
-    expect(folded).toBe(stretches * (reporters - 1));
+    expect(rolledUp).toBe(times * (reporters - 1));
     expect(refused).toBeGreaterThan(0);
   },
 );

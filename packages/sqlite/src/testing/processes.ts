@@ -8,8 +8,8 @@ export interface ProcessMessage {
   readonly error?: string;
   /** How many attempts. */
   readonly failed?: number;
-  /** How often rollups were, and how often they were not because another process had. */
-  readonly folded?: number;
+  /** How often buckets were rolled up, and how often not because another process had done so. */
+  readonly rolledUp?: number;
   readonly refused?: number;
 }
 
@@ -39,7 +39,7 @@ const ended = (child: ChildProcess): Promise<void> =>
 
 /** Runs a script with the built package, as the processes of a user would. */
 export const forkProcess = (
-  name: "work" | "produce" | "retry" | "fold",
+  name: "work" | "produce" | "retry" | "roll-up",
   options: object,
   onMessage: (message: ProcessMessage) => void,
 ): TestProcess => {

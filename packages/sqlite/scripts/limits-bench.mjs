@@ -1,7 +1,7 @@
-// What groups and limits cost: drains grouped jobs and plain ones in turns, a batch of each at a time, so that other load on
+// The cost of groups and limits: drains grouped and plain jobs alternately, a batch of each at a time, so that other load on
 // the machine affects both alike. Compare the ratios with those of another machine, not the times.
 //
-//   npm run build && node packages/sqlite/scripts/flow-bench.mjs [--jobs 20000] [--batch 100] [--driver libsql]
+//   npm run build && node packages/sqlite/scripts/limits-bench.mjs [--jobs 20000] [--batch 100] [--driver libsql]
 import { randomUUID } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
