@@ -31,11 +31,7 @@ const giveCauses = (table: string, random: string): string =>
    WHERE status = 'failed' AND ${random} < 5`;
 
 /** What five types of jobs leave behind in ninety days: the latest hour by ten seconds, two days by the minute, then by hours. */
-const rollups = (
-  series: (count: number) => string,
-  table: string,
-  [size, begin, process]: string[],
-): string[] => {
+const buckets = (series: (count: number) => string, table: string): string[] => {
   const counts = JSON.stringify({
     created: 12,
     completed: 11,
@@ -49,7 +45,7 @@ const rollups = (
     [3_600_000, 2_160],
   ].map(
     ([width, count]) =>
-      `INSERT INTO ${table} (${size}, ${begin}, queue, type_name, deployment, ${process}, counts)
+      `INSERT INTO ${table} (bucket_ms, starts_at, queue, type_name, deployment, process_id, counts)
        SELECT ${width}, (CAST(${Math.floor(now / width!)} AS bigint) - n.n) * ${width}, 'default', t.name, '', '', '${counts}'
        FROM ${series(count!)} CROSS JOIN (VALUES ${["mail", "invoice", "resize", "import", "sync"].map((name) => `('${name}')`).join(", ")}) AS t (name)`,
   );
@@ -89,9 +85,7 @@ export const openManyInPostgres = async (jobs: number): Promise<ManyJobs> => {
   await fillPostgres(pool, shop.leasehold, jobs);
   await pool.query(giveCauses("leasehold.job", "(hashtext(id::text) & 7)"));
   const series = (count: number): string => `generate_series(1, ${count}) AS n (n)`;
-  const columns = ["bucket_ms", "starts_at", "process_id"];
-  for (const statement of rollups(series, "leasehold.statistics_bucket", columns))
-    await pool.query(statement);
+  for (const statement of buckets(series, "leasehold.statistics_bucket")) await pool.query(statement);
   await pool.query("VACUUM ANALYZE leasehold.job");
   await pool.query("VACUUM ANALYZE leasehold.statistics_bucket");
   await pool.query("CREATE EXTENSION pg_stat_statements");
@@ -127,11 +121,7 @@ export const openManyInSqlite = async (jobs: number): Promise<ManyJobs> => {
   db.exec(giveCauses("leasehold_job", "(seq % 10)"));
   const series = (count: number): string =>
     `(WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ${count}) SELECT n FROM s) AS n`;
-  for (const statement of rollups(series, "leasehold_statistics_bucket", [
-    "bucket_ms",
-    "starts_at",
-    "process_id",
-  ]))
+  for (const statement of buckets(series, "leasehold_statistics_bucket"))
     db.exec(
       statement.replace(/\(VALUES (.*)\) AS t \(name\)/, "(SELECT column1 AS name FROM (VALUES $1)) AS t"),
     );
