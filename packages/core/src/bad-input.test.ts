@@ -17,36 +17,7 @@ const jobTypes = defineJobTypes({
 
 const id = "01900000-0000-7000-8000-000000000000";
 
-const throwing = new Proxy(
-  {},
-  {
-    get: () => {
-      throw new Error("hostile get");
-    },
-    ownKeys: () => {
-      throw new Error("hostile ownKeys");
-    },
-    getPrototypeOf: () => {
-      throw new Error("hostile getPrototypeOf");
-    },
-  },
-);
-
-const names = [
-  "",
-  "x".repeat(201),
-  "nul\0",
-  "\ud800",
-  7,
-  null,
-  {},
-  [],
-  true,
-  () => {},
-  Symbol("s"),
-  3n,
-  throwing,
-];
+const names = ["", "x".repeat(201), "nul\0", "\ud800", 7, null, {}, [], true, () => {}, Symbol("s"), 3n];
 
 const integers = (min: number, max: number): unknown[] => [
   min - 1,
@@ -58,18 +29,17 @@ const integers = (min: number, max: number): unknown[] => [
   null,
   {},
   5n,
-  throwing,
 ];
 
 const largestInt = 2 ** 31 - 1;
 
 const year = 366 * 24 * 3_600_000;
 
-const notObjects = [null, "text", 7, [], () => {}, Symbol("s"), new Map(), throwing];
+const notObjects = [null, "text", 7, [], () => {}, Symbol("s"), new Map()];
 
-const notFunctions = ["text", 7, {}, [], null, throwing];
+const notFunctions = ["text", 7, {}, [], null];
 
-const notDates = ["2030-01-01", 0, new Date(Number.NaN), {}, throwing];
+const notDates = ["2030-01-01", 0, new Date(Number.NaN), {}];
 
 const unstorable = [
   () => {},
@@ -341,12 +311,8 @@ const cases: Record<string, readonly Case[]> = {
   "recurring.put": [
     ["options", [undefined, ...notObjects], (options) => [options]],
     ["id", [undefined, ...names], (value) => [recurring({ id: value })]],
-    [
-      "cron",
-      [undefined, "", "* * *", "61 * * * *", "30 2 31 2 *", 7, throwing],
-      (cron) => [recurring({ cron })],
-    ],
-    ["timeZone", ["", "Mars/Olympus", "+02:00", 7, throwing], (timeZone) => [recurring({ timeZone })]],
+    ["cron", [undefined, "", "* * *", "61 * * * *", "30 2 31 2 *", 7], (cron) => [recurring({ cron })]],
+    ["timeZone", ["", "Mars/Olympus", "+02:00", 7], (timeZone) => [recurring({ timeZone })]],
     ["everyMs", integers(1_000, year), (everyMs) => [recurring({ cron: undefined, everyMs })]],
     ["anchorAt", notDates, (anchorAt) => [recurring({ cron: undefined, everyMs: 1_000, anchorAt })]],
     ["startAt", notDates, (startAt) => [recurring({ startAt })]],
@@ -390,13 +356,7 @@ const cases: Record<string, readonly Case[]> = {
   ],
 };
 
-const show = (value: unknown): string => {
-  try {
-    return `${typeof value} ${String(value)}`.slice(0, 40);
-  } catch {
-    return "something hostile";
-  }
-};
+const show = (value: unknown): string => `${typeof value} ${String(value)}`.slice(0, 40);
 
 const rejection = async (call: () => unknown): Promise<unknown> => {
   try {

@@ -6,7 +6,6 @@ import {
   longestDurationMs,
   optionalInteger,
   type OptionNames,
-  readProperty,
   requireBoolean,
   requireFunction,
   requireId,
@@ -115,7 +114,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   >;
   const runtime = options.runtime ?? createSystemRuntime();
   requireMethods(runtime, "runtime", ["random", "createId", "createToken"]);
-  requireMethods(readProperty(runtime, "clock"), "runtime.clock", ["now", "monotonic", "setTimer", "soon"]);
+  requireMethods(runtime.clock, "runtime.clock", ["now", "monotonic", "setTimer", "soon"]);
   requireMethods(options.stateAdapter, "stateAdapter", ["createJobs", "claimJobs", "commitOutcomes"]);
   if (options.notifyAdapter !== undefined) {
     requireMethods(options.notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
@@ -183,6 +182,8 @@ const parseCreateId = (createId: unknown, idGenerator: unknown): (() => string) 
 };
 
 const requireMethods = (value: unknown, option: string, methods: readonly string[]): void => {
-  const missing = methods.find((method) => typeof readProperty(value, method) !== "function");
+  const missing = methods.find(
+    (method) => typeof (value as Record<string, unknown> | null | undefined)?.[method] !== "function",
+  );
   if (missing !== undefined) throw new InvalidOptionError(option, `must have a method ${missing}`, value);
 };

@@ -24,7 +24,7 @@ const makers: readonly (() => unknown)[] = [
   () => "x".repeat(largeMessage),
   ...fc
     .sample(fc.anything({ maxDepth: 2, withBigInt: true, withDate: true, withMap: true }), {
-      numRuns: 1_000,
+      numRuns: 200,
       seed: 1,
     })
     .map((value) => () => value),

@@ -1,6 +1,6 @@
 /// <reference lib="es2024.string" />
 import { PayloadNotStorableError, PayloadTooLargeError } from "./errors.ts";
-import { isInstance, isPlainObject, isStorableText } from "./options.ts";
+import { isPlainObject, isStorableText } from "./options.ts";
 
 /*
  * JSON.stringify quietly drops or alters a good part of what JavaScript can express. So a walk over the value comes
@@ -92,7 +92,7 @@ const checkValue = (walk: Walk, value: unknown, depth: number, segment: Segment 
 };
 
 const isPayloadError = (error: unknown): boolean =>
-  isInstance(error, PayloadNotStorableError) || isInstance(error, PayloadTooLargeError);
+  error instanceof PayloadNotStorableError || error instanceof PayloadTooLargeError;
 
 const checkContainer = (
   walk: Walk,

@@ -87,8 +87,7 @@ export const createDispatch = ({
   const isWorthRepeating = (error: unknown): boolean =>
     error instanceof StoreCallTimeoutError || adapter.isTransientError(error);
 
-  const isConflictRollback = (error: unknown): boolean =>
-    answerSafely(() => adapter.isConflictRollback(error));
+  const isConflictRollback = (error: unknown): boolean => adapter.isConflictRollback(error);
 
   const invoke = (owner: object, method: string, args: unknown): Promise<unknown> => {
     const call = (owner as Record<string, (args: unknown) => Promise<unknown>>)[method]!(args);
@@ -219,19 +218,10 @@ export const createDispatch = ({
     provideContext: (callback) => adapter.provideContext(callback),
     runInTransaction,
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),
-    isTransientError: (error) => answerSafely(() => isWorthRepeating(error)),
+    isTransientError: isWorthRepeating,
     isConflictRollback,
     close: () => adapter.close(),
   };
-};
-
-/** User code may throw anything, even a value that throws when it is inspected. Of that the answer is no. */
-const answerSafely = (question: () => boolean): boolean => {
-  try {
-    return question();
-  } catch {
-    return false;
-  }
 };
 
 export const defaultStoreRetry: CheckedRetryConfig = {

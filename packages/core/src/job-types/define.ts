@@ -1,7 +1,6 @@
 import { InvalidOptionError } from "../base/errors.ts";
 import {
   type OptionNames,
-  readProperty,
   requireArray,
   requireBoolean,
   requireFunction,
@@ -56,11 +55,10 @@ const optional = <T>(value: unknown, read: (value: unknown) => T): T | undefined
 const readSchema = (value: unknown, option: string): StandardSchemaV1 | undefined => {
   // arktype's schemas are functions.
   if (typeof value === "object" || typeof value === "function") {
-    if (readProperty(value, "~leasehold") === "type-only") return undefined;
-    const standard = readProperty(value, "~standard");
-    const isSchema = readProperty(standard, "version") === 1;
-    if (isSchema && typeof readProperty(standard, "validate") === "function")
-      return value as StandardSchemaV1;
+    const schema: (Partial<StandardSchemaV1> & { readonly "~leasehold"?: unknown }) | null = value;
+    if (schema?.["~leasehold"] === "type-only") return undefined;
+    const standard = schema?.["~standard"];
+    if (standard?.version === 1 && typeof standard.validate === "function") return value as StandardSchemaV1;
   }
   throw new InvalidOptionError(option, "must be a Standard Schema (version 1) or typeOnly()", value);
 };

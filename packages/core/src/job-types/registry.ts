@@ -1,5 +1,4 @@
 import { InvalidOptionError, type SchemaIssue, SchemaValidationError } from "../base/errors.ts";
-import { isInstance, readProperty } from "../base/options.ts";
 import type { PruneRule } from "../store/contract/creation.ts";
 import { actionTypeName } from "../store/contract/job.ts";
 import { UnknownJobTypeError } from "../store/errors.ts";
@@ -18,10 +17,8 @@ export interface JobTypeRegistry {
 const noSettings: RuntimeJobType = {};
 
 export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry => {
-  // Read once, here: whatever could throw at being read has then done so.
-  const definitions = readProperty(jobTypes, "definitions");
-  const acceptsAnyName = readProperty(jobTypes, "acceptsAnyName") === true;
-  if (!isInstance(definitions, Map)) {
+  const { definitions, acceptsAnyName } = (jobTypes ?? {}) as Partial<AnyJobTypes>;
+  if (!(definitions instanceof Map)) {
     throw new InvalidOptionError(
       "jobTypes",
       "must come from defineUnionJobTypes or defineJobTypes",

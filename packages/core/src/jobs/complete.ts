@@ -1,6 +1,6 @@
 import { encodePayload } from "../base/codec.ts";
 import { InvalidOptionError } from "../base/errors.ts";
-import { isArray, isInstance, requireOptions } from "../base/options.ts";
+import { requireOptions } from "../base/options.ts";
 import { type AfterCommit, type Engine, runInScope } from "../engine/engine.ts";
 import type { RuntimeJobType } from "../job-types/options.ts";
 import { validateAgainstSchema } from "../job-types/registry.ts";
@@ -34,16 +34,16 @@ export class ContinuedResult {
   }
 }
 
-export const isFailedResult = (result: unknown): result is FailedResult => isInstance(result, FailedResult);
+export const isFailedResult = (result: unknown): result is FailedResult => result instanceof FailedResult;
 
 export const isContinuedResult = (result: unknown): result is ContinuedResult =>
-  isInstance(result, ContinuedResult);
+  result instanceof ContinuedResult;
 
 /** The results of a batch handler, one for each job. `undefined` stands for no output of any job. */
 export const readBatchResults = (returned: unknown, jobs: number): readonly unknown[] => {
   if (returned === undefined) return Array.from({ length: jobs });
-  const length = isArray(returned) ? returned.length : undefined;
-  if (length === jobs) return Array.from({ length }, (_result, index) => (returned as unknown[])[index]);
+  const length = Array.isArray(returned) ? returned.length : undefined;
+  if (length === jobs) return returned as unknown[];
   const what = length === undefined ? "something that is not an array" : `${length} outputs`;
   throw new ProcessMisuseError(
     `The handler of a batch of ${jobs} jobs returned ${what}. Return one output for each job, in the order of the jobs`,

@@ -1,7 +1,6 @@
 import { type Codec, jsonCodec } from "../base/codec.ts";
 import { InvalidOptionError } from "../base/errors.ts";
 import {
-  isArray,
   type OptionNames,
   requireArray,
   requireDate,
@@ -121,7 +120,7 @@ type Check<T> = (value: unknown, option: string) => T;
 /** One value or several, as an array. */
 export const oneOrMany = <T>(value: unknown, option: string, check: Check<T>): T[] | undefined => {
   if (value === undefined) return undefined;
-  if (!isArray(value)) return [check(value, option)];
+  if (!Array.isArray(value)) return [check(value, option)];
   return requireArray(value, option, { maxLength: 1_000 }).map((item, index) =>
     check(item, `${option}[${index}]`),
   );

@@ -1,6 +1,5 @@
 import { InvalidOptionError } from "../base/errors.ts";
 import {
-  isInstance,
   optionalInteger,
   type OptionNames,
   requireId,
@@ -52,7 +51,7 @@ export const waitForJobSequenceCompletion = async (
     bounds,
   );
   const signal = options["signal"];
-  if (signal !== undefined && !isInstance(signal, AbortSignal)) {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new InvalidOptionError("signal", "must be an AbortSignal", signal);
   }
 

@@ -7,7 +7,7 @@ const rejecting = (): never => Promise.reject(new Error("rejected")) as never;
 
 const data = { workerId: "w", typeNames: [] };
 
-it("is not disturbed by an observer that throws, rejects or cannot be read", async () => {
+it("is not disturbed by an observer that throws or rejects", async () => {
   const observers: readonly ObservabilityAdapter[] = [
     {
       workerStarted: () => {
@@ -15,11 +15,6 @@ it("is not disturbed by an observer that throws, rejects or cannot be read", asy
       },
     },
     { workerStarted: rejecting },
-    Object.defineProperty({}, "workerStarted", {
-      get: () => {
-        throw new Error("unreadable");
-      },
-    }),
   ];
   const unhandled: unknown[] = [];
   const onUnhandled = (reason: unknown) => unhandled.push(reason);

@@ -1,5 +1,4 @@
 import { shielded } from "../base/async.ts";
-import { readProperty } from "../base/options.ts";
 import { errorWithoutData, restoreError } from "../base/stored-error.ts";
 import type { NewJob } from "../store/contract/creation.ts";
 import type { JobReference, StateJob, StateSequence } from "../store/contract/job.ts";
@@ -11,7 +10,6 @@ import type {
   ObservabilityAdapter,
   StartTrace,
   StartTraceData,
-  Tracing,
 } from "./adapter.ts";
 import type { JobEventData, LeaseholdEventName, LeaseholdEvents } from "./events.ts";
 import { type Log, type LogEntry, loggedEvents } from "./log.ts";
@@ -61,7 +59,7 @@ export const createObserve = (
   if (!log && !observability) return observeNothing;
   const said = new Set<LeaseholdEventName>();
   return (name, data) => {
-    const count = readProperty(observability, name);
+    const count = observability?.[name];
     const line = log && !said.has(name) ? loggedEvents[name] : undefined;
     if (!count && !line) return;
     const values = withoutErrorData(data());
@@ -89,9 +87,8 @@ export interface Tracer {
 
 /** Undefined without a tracer, so that an untraced call costs one check. */
 export const createTracer = (observability: ObservabilityAdapter | undefined): Tracer | undefined => {
-  const tracing = readProperty(observability, "tracing") as Tracing | undefined;
-  const start = readProperty(tracing, "start") as Tracing["start"];
-  const attempt = readProperty(tracing, "attempt") as Tracing["attempt"];
+  const tracing = observability?.tracing;
+  const { start, attempt } = tracing ?? {};
   if (typeof start !== "function" && typeof attempt !== "function") return undefined;
   return {
     start: (data) => ask(() => start?.call(tracing, data)),
@@ -167,7 +164,7 @@ export const endLostSpan = (span: AttemptSpan, reason: string | null): void => {
 const storableTraceContext = /^[\x20-\x7e]{1,4096}$/;
 
 const readTraceContext = (trace: StartTrace): string | null => {
-  const text = readProperty(trace, "traceContext");
+  const text: unknown = trace.traceContext;
   return typeof text === "string" && storableTraceContext.test(text) ? text : null;
 };
 

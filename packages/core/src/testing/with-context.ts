@@ -1,8 +1,10 @@
 import type { StateAdapter } from "../store/contract/state-adapter.ts";
 import type { InProcessStateAdapter } from "../memory/state-adapter.ts";
 import type { InProcessContext } from "../memory/transactions.ts";
-import { readProperty } from "../base/options.ts";
 import { type AnyMethod, wrapAdapter } from "../store/wrap-adapter.ts";
+
+const readKey = (value: unknown, key: string): unknown =>
+  (value as Record<string, unknown> | undefined)?.[key];
 
 /**
  * The in-process store with contexts of another kind. It has one transaction at a time, so a context that carries the
@@ -16,7 +18,7 @@ export const withContext = <TContext extends object>(
   const keys = Object.keys(context);
 
   const isOurs = (ctx: unknown): boolean =>
-    keys.length > 0 && keys.every((key) => readProperty(ctx, key) === readProperty(context, key));
+    keys.length > 0 && keys.every((key) => readKey(ctx, key) === readKey(context, key));
 
   /** Anything else is passed on as it is, and refused there. */
   const translate = (ctx: unknown): unknown => (isOurs(ctx) ? (open.at(-1) ?? ctx) : ctx);
@@ -41,7 +43,7 @@ export const withContext = <TContext extends object>(
         );
     return (...args) => {
       const [call, ...rest] = args;
-      const ctx = readProperty(call, "ctx");
+      const ctx = readKey(call, "ctx");
       return ctx === undefined
         ? original(...args)
         : original({ ...(call as object), ctx: translate(ctx) }, ...rest);

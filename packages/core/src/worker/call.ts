@@ -1,5 +1,4 @@
 import { InvalidOptionError } from "../base/errors.ts";
-import { readProperty } from "../base/options.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
 import { encodeOutput, isContinuedResult, isFailedResult, readBatchResults } from "../jobs/complete.ts";
 import type { JobView } from "../jobs/view.ts";
@@ -68,7 +67,7 @@ class BatchOptions {
   }
 
   readonly signalOf = (job: unknown): AbortSignal => {
-    const id = readProperty(job, "id");
+    const id = (job as Partial<JobView> | undefined)?.id;
     const member = this.#call.called.find(({ held }) => held.job.id === id);
     if (!member) throw new InvalidOptionError("job", "must be one of the jobs of this batch", job);
     return member.getSignal();

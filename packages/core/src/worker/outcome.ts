@@ -1,4 +1,3 @@
-import { isInstance } from "../base/options.ts";
 import { restoreError, toStoredErrorText } from "../base/stored-error.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
 import { retryDelayMs, type RetryPolicy } from "../job-types/retry-policy.ts";
@@ -72,9 +71,9 @@ export class BlockersUnread extends Error {
 
 /** Errors that decide about the job: the handler threw them for that, or broke a rule. They are never taken for transient. */
 export const isOutcomeError = (error: unknown): boolean =>
-  isInstance(error, RescheduleJobError) ||
-  isInstance(error, UnrecoverableJobError) ||
-  isInstance(error, ProcessMisuseError);
+  error instanceof RescheduleJobError ||
+  error instanceof UnrecoverableJobError ||
+  error instanceof ProcessMisuseError;
 
 /** How many claims of a job may have ended at no cost before transient errors of the store count as failed attempts. */
 export const mostFreeClaims = 20;
@@ -222,7 +221,7 @@ const blameStore = (
   ending: Ending,
 ): JobOutcome | undefined => {
   if (ending.kind !== "threw") return undefined;
-  const isUnread = isInstance(ending.error, BlockersUnread);
+  const isUnread = ending.error instanceof BlockersUnread;
   if (!isUnread && !session?.transientFailure) return undefined;
   const error = isUnread ? ending.error.cause : ending.error;
   if (abortReason === "timeout" || abortReason === "shutdown" || isOutcomeError(error)) return undefined;

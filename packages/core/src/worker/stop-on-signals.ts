@@ -1,8 +1,6 @@
 import { InvalidOptionError } from "../base/errors.ts";
 import {
-  isArray,
   longestDurationMs,
-  readProperty,
   requireArray,
   requireFunction,
   requireInteger,
@@ -100,9 +98,9 @@ const endInTime = async (work: Promise<void> | void): Promise<void> => {
 
 // Checked now, because when the signal comes it is too late to report a mistake.
 const parseWorkers = (workers: unknown): RunningWorker[] => {
-  const all = isArray(workers) ? requireArray(workers, "workers") : [workers];
+  const all = Array.isArray(workers) ? requireArray(workers, "workers") : [workers];
   for (const worker of all) {
-    if (typeof readProperty(worker, "stop") === "function") continue;
+    if (typeof (worker as Partial<RunningWorker> | null | undefined)?.stop === "function") continue;
     throw new InvalidOptionError("workers", "must be a running worker, or an array of them", worker);
   }
   return all as RunningWorker[];
@@ -121,7 +119,7 @@ const parseOptions = (passed: unknown): StopOnSignalsOptions & { readonly proces
     process: true,
   });
   for (const method of ["on", "off", "exit"]) {
-    if (typeof readProperty(host, method) === "function") continue;
+    if (typeof (host as Record<string, unknown> | null)?.[method] === "function") continue;
     throw new InvalidOptionError("process", `must have a method ${method}`, host);
   }
   const limits = { min: 0, max: longestDurationMs };
