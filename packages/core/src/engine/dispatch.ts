@@ -55,7 +55,7 @@ const runTransactionWithDeadlines = <TCtx, T>(
     );
   });
 
-/** The state adapter as the rest of core sees it. Its contexts are opaque here. */
+/** The state adapter as core uses it. Its contexts are opaque here. */
 export type StateStore = StateAdapter;
 
 export interface DispatchOptions {
@@ -261,7 +261,7 @@ const mostJobsTogether = 1_000;
 const mostJobsToJoin = 100;
 
 /**
- * A store whose concurrent creations share calls: while one call is under way the others wait, and the next call takes
+ * A store whose concurrent creations share calls: while one call is under way later ones wait, and the next call takes
  * them all. Each caller still waits for the commit of its own jobs, and a job that cannot be stored fails alone.
  *
  * Calls inside a transaction are passed on as they are. So are jobs with a deduplication key, since they may have to wait
@@ -286,7 +286,7 @@ export const coalesceCreations = (store: StateStore, clock: Clock): StateStore =
       created = await store.createJobs({ jobs });
     } catch (error) {
       if (store.isTransientError(error)) for (const { reject } of creations) reject(error);
-      // Nothing was stored, because one of them was refused. Sent one by one, only that one fails.
+      // Nothing was stored, because one creation was refused. Sent one by one, only that one fails.
       else await Promise.all(creations.map(sendAlone));
       return;
     }
@@ -308,7 +308,7 @@ export const coalesceCreations = (store: StateStore, clock: Clock): StateStore =
       const batch = takeBatch();
       const isShared = batch.length > 1;
       await (isShared ? sendTogether(batch) : sendAlone(batch[0]!));
-      // Those who were waiting for this batch may want to start more: let them join the next.
+      // Callers that waited for this batch may start more jobs: these join the next batch.
       if (isShared) await new Promise<void>((resolve) => clock.soon(resolve));
     }
     sending = false;

@@ -10,21 +10,21 @@ import type { FailureReason } from "../store/contract/job.ts";
 import type { StateStore } from "./dispatch.ts";
 
 /** What can happen to a job, once for each time. A reason: it failed for that. */
-export type Counted = "created" | "completed" | "retried" | "released" | "reaped" | FailureReason;
+export type Counter = "created" | "completed" | "retried" | "released" | "reaped" | FailureReason;
 
 /** Jobs of one type in one queue. */
-export interface Lane {
+export interface StatisticsKey {
   readonly queue: string;
   readonly typeName: string;
 }
 
 /** Adds up what happens, in memory. It is called for every job, so it does as little as possible. */
 export interface Tally {
-  /** False where nobody will read it. */
+  /** False where no report is written. */
   readonly isOn: boolean;
-  add(lane: Lane, counted: Counted): void;
+  add(key: StatisticsKey, counter: Counter): void;
   /** An attempt has ended. `waitedMs` is the time from when the job could have run until it was claimed. */
-  addAttempt(lane: Lane, waitedMs: number, ranMs: number): void;
+  addAttempt(key: StatisticsKey, waitedMs: number, ranMs: number): void;
 }
 
 /**
@@ -32,16 +32,16 @@ export interface Tally {
  * are buffered while it runs and dropped with it on rollback.
  */
 export interface AfterCommit {
-  /** Notes that others should hear of this job type, sequence or job. */
+  /** Queues a notification for this job type, sequence or job, sent after the commit. */
   notify(kind: NotificationKind, name: string): void;
   readonly observe: Observe;
   /** Adds one to what the statistics count. */
-  count(lane: Lane, counted: Counted): void;
+  count(key: StatisticsKey, counter: Counter): void;
   /** Moves everything to an outer scope, which then decides about it. */
   moveTo(outer: AfterCommit): void;
   /** Sends everything, once. */
   publish(): void;
-  /** Reports and counts alone: notifications cannot be sent because nobody knows when the transaction commits. */
+  /** Reports and counts only: notifications cannot be sent because the time of the commit is unknown. */
   publishEvents(): void;
   readonly notifications: NotificationBatch;
 }
@@ -72,7 +72,7 @@ export interface ReportedWorker {
 }
 
 /**
- * Tells the store what this process does. Nothing waits for it, and no job fails because of it.
+ * Writes what this process does to the store. Nothing waits for it, and no job fails because of it.
  *
  *   something is counted ──1 s──▶ report ──▶ something was counted meanwhile? ──1 s──▶ report …
  *   a worker runs ──10 s──▶ report
@@ -124,7 +124,7 @@ export interface Scope {
   readonly transaction?: object;
 }
 
-/** What every use case needs. It knows nothing of the types of jobs: `leasehold.ts` adds those. */
+/** What every use case needs. Untyped: `leasehold.ts` adds the types of jobs. */
 export interface Engine {
   readonly store: StateStore;
   readonly notifier: Notifier;
@@ -134,7 +134,7 @@ export interface Engine {
   readonly reporter: Reporter;
   /** That of the reporter. */
   readonly tally: Tally;
-  /** Undefined where nobody traces. */
+  /** Undefined without tracing. */
   readonly tracer: Tracer | undefined;
   readonly runtime: Runtime;
   readonly codec: Codec;

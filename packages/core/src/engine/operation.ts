@@ -12,7 +12,14 @@ import type { LeaseholdEventName, LeaseholdEvents } from "../observability/event
 import { isObserved, type Observe } from "../observability/observe.ts";
 import { isolationLevels, type TransactionOptions } from "../store/contract/calls.ts";
 import { StateNotInTransactionError } from "../store/errors.ts";
-import { type AfterCommit, type Counted, type Engine, type Lane, runInScope, type Tally } from "./engine.ts";
+import {
+  type AfterCommit,
+  type Counter,
+  type Engine,
+  type StatisticsKey,
+  runInScope,
+  type Tally,
+} from "./engine.ts";
 
 export const noTally: Tally = { isOn: false, add: () => {}, addAttempt: () => {} };
 
@@ -32,7 +39,7 @@ export const createAfterCommit = (
 ): AfterCommit => {
   const notifications = createNotificationBatch();
   let events: BufferedEvent[] = [];
-  let counts: { readonly lane: Lane; readonly counted: Counted }[] = [];
+  let counts: { readonly key: StatisticsKey; readonly counter: Counter }[] = [];
 
   const reportTo = (report: Observe, count: AfterCommit["count"]): void => {
     const due = events;
@@ -40,7 +47,7 @@ export const createAfterCommit = (
     for (const { name, data } of due) report(name, data as () => never);
     const counted = counts;
     counts = [];
-    for (const { lane, counted: what } of counted) count(lane, what);
+    for (const { key, counter } of counted) count(key, counter);
   };
 
   return {
@@ -55,8 +62,8 @@ export const createAfterCommit = (
     count:
       committed || !tally.isOn
         ? tally.add
-        : (lane, counted) => {
-            counts.push({ lane, counted });
+        : (key, counter) => {
+            counts.push({ key, counter });
           },
     moveTo: (outer) => {
       outer.notifications.merge(notifications);
@@ -82,7 +89,7 @@ const findSurroundingTransaction = async (engine: Engine): Promise<object | unde
 };
 
 /**
- * Finds the transaction that a call belongs to: the context beside its options, or else the transaction in whose callback
+ * Finds the transaction that a call belongs to: the context passed with its options, or else the transaction in whose callback
  * the call is made. Every property that is not an option counts as context, since only the provider knows what its context
  * consists of. A misspelt option is recognised by its similar name, or because it is in no transaction.
  */
@@ -96,7 +103,7 @@ export const resolveTransaction = async (
   const keys = Object.keys(passed).filter((key) => !Object.hasOwn(known, key));
   if (keys.length === 0) return findSurroundingTransaction(engine);
   const isInTransaction = async (names: readonly string[]): Promise<boolean> =>
-    // A key that is undefined is a client that somebody forgot. If it were ignored, the call would commit on its own.
+    // A key that is undefined is a forgotten client. If it were ignored, the call would commit on its own.
     names.every((name) => passed[name] !== undefined) && engine.store.isInTransaction(pick(passed, names));
 
   const usable = await isInTransaction(keys);
@@ -127,7 +134,7 @@ const isLikeAnOption = (operation: string, key: string, known: OptionNames): boo
   return false;
 };
 
-/** Hands over to whoever can tell when the surrounding transaction commits. */
+/** Hands the effects over to the owner of the surrounding transaction, which publishes them after the commit. */
 const settleInOuterTransaction = (engine: Engine, operation: string, afterCommit: AfterCommit): void => {
   const outer = engine.scope.getStore()?.afterCommit;
   if (outer) {
@@ -157,7 +164,7 @@ export const announceAfter = async <T>(
 
 /**
  * Runs several store calls as one: in a transaction of their own, or nested in the caller's, so that a failure halfway
- * leaves nothing behind even if the caller catches it. With savepoints the caller's transaction then goes on; without
+ * leaves nothing behind even if the caller catches it. With savepoints the caller's transaction then continues; without
  * them it is lost as a whole.
  */
 export const runAtomicallyOnce = async <T>(
@@ -178,7 +185,7 @@ export const runAtomicallyOnce = async <T>(
   return result;
 };
 
-/** The same. A transaction of their own is run again when the store rolls it back in favour of others. */
+/** The same; a transaction of their own is repeated after a conflict rollback. */
 export const runAtomically: typeof runAtomicallyOnce = (engine, operation, ctx, calls, options) => {
   const once = () => runAtomicallyOnce(engine, operation, ctx, calls, options);
   return ctx ? once() : repeatAfterConflict(engine.runtime, engine.store.isConflictRollback, once);
@@ -207,8 +214,8 @@ export const parseTransactionOptions = (
 
 /**
  * A transaction for the user's own work. Core opens and ends it, so notifications can follow the commit. Inside another
- * transaction it is a savepoint, like every call made there. Where the store rolls back whoever meets a conflict, at a strict
- * isolation level or always, it is repeated here, with the callback.
+ * transaction it is a savepoint, like every call made there. At a strict isolation level, and in stores that abort on conflicts,
+ * it is repeated after a conflict rollback, with the callback.
  */
 export const runUserTransaction = async <T>(
   engine: Engine,

@@ -43,8 +43,8 @@ const defaultPageSize = 50;
 
 const largestPage = 1_000;
 
-const mostLooks = 4;
-// After that, those who wait for a page get what was found.
+const mostReads = 4;
+// After that, the caller gets the jobs found so far.
 const longestSearchMs = 1_000;
 
 /** `kind` is the listing that the cursor must come from. */
@@ -59,20 +59,26 @@ export const parsePage = (
 export const parseOrder = (order: unknown): "newest" | "oldest" =>
   order === undefined ? "newest" : requireOneOf(order, "order", ["newest", "oldest"]);
 
-export interface Search {
+export interface PageQuery {
   readonly limit: number;
   readonly start: PagePosition | null;
   readonly clock: Pick<Clock, "monotonic">;
-  /** How often to look. */
+  /** The largest number of reads. */
   readonly most?: number;
   look(most: number, from: PagePosition | null): Promise<JobPage>;
 }
 
-/** A store looks at a bounded number of jobs at a time; a filter that few of them match is worth some more looks. */
-export const fillPage = async ({ limit, start, clock, most = mostLooks, look }: Search): Promise<JobPage> => {
+/** A store reads a bounded number of jobs at a time; a filter that few jobs match is worth some more reads. */
+export const fillPage = async ({
+  limit,
+  start,
+  clock,
+  most = mostReads,
+  look,
+}: PageQuery): Promise<JobPage> => {
   const end = clock.monotonic() + longestSearchMs;
   let page = await look(limit, start);
-  for (let looks = 1; page.next !== null && page.jobs.length < limit && looks < most; looks += 1) {
+  for (let reads = 1; page.next !== null && page.jobs.length < limit && reads < most; reads += 1) {
     if (clock.monotonic() >= end) break;
     const { jobs, next } = page;
     const rest = await look(limit - jobs.length, next);

@@ -1,4 +1,4 @@
-import type { Counted } from "../engine/engine.ts";
+import type { Counter } from "../engine/engine.ts";
 import { type FailureReason, failureReasons } from "../store/contract/job.ts";
 
 /**
@@ -65,7 +65,7 @@ export interface Counts {
  * twelve created jobs and eleven completed ones. Wire format: processes of different versions share a store, so a slot never
  * changes its meaning, and a new count gets a new slot.
  */
-const counterSlots: Readonly<Record<Counted, number>> = {
+const counterSlots: Readonly<Record<Counter, number>> = {
   created: 0,
   completed: 1,
   retried: 2,
@@ -95,8 +95,8 @@ export type SlotCounts = number[];
 
 export const emptyCounts = (): SlotCounts => Array.from({ length: slotCount }, () => 0);
 
-export const addOne = (counts: SlotCounts, counted: Counted): void => {
-  counts[counterSlots[counted]]! += 1;
+export const addOne = (counts: SlotCounts, counter: Counter): void => {
+  counts[counterSlots[counter]]! += 1;
 };
 
 export const addAttempt = (counts: SlotCounts, waitedMs: number, ranMs: number): void => {
@@ -151,7 +151,7 @@ const histogramAt = (counts: SlotCounts, first: number): Histogram => {
 };
 
 export const readCounts = (counts: SlotCounts): Counts => {
-  const numberOf = (counted: Counted): number => counts[counterSlots[counted]]!;
+  const numberOf = (counter: Counter): number => counts[counterSlots[counter]]!;
   return {
     created: numberOf("created"),
     completed: numberOf("completed"),

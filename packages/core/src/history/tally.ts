@@ -1,30 +1,30 @@
-import type { Lane, Tally } from "../engine/engine.ts";
+import type { StatisticsKey, Tally } from "../engine/engine.ts";
 import { addAttempt, addOne, emptyCounts, type SlotCounts } from "./counts.ts";
 
-export interface CountedLane extends Lane {
+export interface CountedKey extends StatisticsKey {
   readonly counts: SlotCounts;
 }
 
 export interface TakenTally extends Tally {
   /** Everything since it was last taken. */
-  take(): readonly CountedLane[];
+  take(): readonly CountedKey[];
 }
 
 // A queue for each customer makes many. Queues beyond this limit are counted together, under a name that no queue has.
-const mostLanes = 1_000;
+const mostKeys = 1_000;
 
 const otherQueues = "";
 
 /** `onChange` is called with the first count after each `take`. */
 export const createTally = (onChange: () => void): TakenTally => {
-  let lanes = new Map<string, Map<string, CountedLane>>();
+  let keys = new Map<string, Map<string, CountedKey>>();
   let size = 0;
 
-  const add = (lane: Lane): CountedLane => {
+  const add = (key: StatisticsKey): CountedKey => {
     if (size === 0) onChange();
-    const named = size < mostLanes ? lane : { queue: otherQueues, typeName: lane.typeName };
-    let types = lanes.get(named.queue);
-    if (!types) lanes.set(named.queue, (types = new Map()));
+    const named = size < mostKeys ? key : { queue: otherQueues, typeName: key.typeName };
+    let types = keys.get(named.queue);
+    if (!types) keys.set(named.queue, (types = new Map()));
     let open = types.get(named.typeName);
     if (!open) {
       const { queue, typeName } = named;
@@ -35,20 +35,20 @@ export const createTally = (onChange: () => void): TakenTally => {
   };
 
   /** Jobs of one type often come in a row. */
-  let latest: CountedLane | undefined;
+  let latest: CountedKey | undefined;
 
-  const find = (lane: Lane): CountedLane => {
-    if (latest && latest.typeName === lane.typeName && latest.queue === lane.queue) return latest;
-    return (latest = lanes.get(lane.queue)?.get(lane.typeName) ?? add(lane));
+  const find = (key: StatisticsKey): CountedKey => {
+    if (latest && latest.typeName === key.typeName && latest.queue === key.queue) return latest;
+    return (latest = keys.get(key.queue)?.get(key.typeName) ?? add(key));
   };
 
   return {
     isOn: true,
-    add: (lane, counted) => addOne(find(lane).counts, counted),
-    addAttempt: (lane, waitedMs, ranMs) => addAttempt(find(lane).counts, waitedMs, ranMs),
+    add: (key, counter) => addOne(find(key).counts, counter),
+    addAttempt: (key, waitedMs, ranMs) => addAttempt(find(key).counts, waitedMs, ranMs),
     take: () => {
-      const taken = [...lanes.values()].flatMap((types) => [...types.values()]);
-      lanes = new Map();
+      const taken = [...keys.values()].flatMap((types) => [...types.values()]);
+      keys = new Map();
       latest = undefined;
       size = 0;
       return taken;

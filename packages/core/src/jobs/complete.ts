@@ -60,7 +60,7 @@ export const encodeOutput = (engine: Engine, job: StateJob, output: unknown): st
   );
 };
 
-/** For a type that declares none. What it then promises to whoever waits for the sequence is checked at run time, too. */
+/** For a type that declares no output. The type that callers get for the sequence relies on it, so it is checked at run time. */
 const refuseOutput = ({ continuesTo = [] }: RuntimeJobType, typeName: string, output: unknown): void => {
   if (continuesTo.length > 0) {
     const names = continuesTo.map((name) => `"${name}"`).join(" or ");

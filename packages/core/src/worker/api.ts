@@ -31,7 +31,7 @@ export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
   /** Wraps every handler of this worker that gets one job. The middleware added first is the outermost. */
   use(middleware: Middleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
 
-  /** Wraps every batch handler of this worker. Required beside `use`, so that nothing is left out unnoticed. */
+  /** Wraps every batch handler of this worker. Required together with `use`, so that no middleware is left out unnoticed. */
   useForBatches(middleware: BatchMiddleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
 
   /** Adds a handler. A worker only claims jobs of types it has a handler for. */
@@ -68,9 +68,9 @@ export interface WorkerStartOptions {
   readonly prefetch?: number | undefined;
   /** The longest sleep when there is nothing to do and no notification arrives. Default: 1 second. */
   readonly pollIntervalMs?: number | undefined;
-  /** How long the worker may be silent before its jobs go to others. Renewed every third of it. Default: 30 seconds. */
+  /** How long a lease lasts without renewal; then another worker may claim the job. Renewed every third of it. Default: 30 seconds. */
   readonly leaseMs?: number | undefined;
-  /** Caps how often a job may run, whatever its start, handler or type say. Default: no cap. */
+  /** Caps the attempts of every job, whatever its start, handler or type allow. Default: no cap. */
   readonly maxAttempts?: number | undefined;
   /** How often to look for jobs whose worker has gone silent. Default: 5 seconds. */
   readonly reapIntervalMs?: number | undefined;
@@ -78,18 +78,18 @@ export interface WorkerStartOptions {
   readonly pruneIntervalMs?: number | undefined;
   /** How long a handler may ignore its aborted signal before another job gets its slot. Default: 5 seconds. */
   readonly abortGraceMs?: number | undefined;
-  /** How long `stop` lets running jobs go on before it aborts them. Default: 30 seconds. */
+  /** How long `stop` waits for running jobs before it aborts them. Default: 30 seconds. */
   readonly stopDeadlineMs?: number | undefined;
   /** How many results are written in one call at most. Default: 500. */
   readonly commitBatchSize?: number | undefined;
-  /** How long a result may wait for others to be written with it. Default: 0. */
+  /** How long a result may wait for more results to be written with it. Default: 0. */
   readonly commitLingerMs?: number | undefined;
 }
 
 /** The argument of `stop`, and of `close`. */
 export interface StopOptions {
   /**
-   * How long running jobs may go on, counted from the call. Overrides `stopDeadlineMs`. Handlers that still run then are
+   * How long to wait for running jobs, counted from the call. Overrides `stopDeadlineMs`. Handlers that still run then are
    * aborted and have `abortGraceMs` to react. Open claims, results and subscriptions have until the deadline, and at least
    * two seconds after the last handler ended. So `stop` takes at most `deadlineMs` + `abortGraceMs` + 2 s.
    */
@@ -100,14 +100,14 @@ export interface StopOptions {
 export interface StopResult {
   /** True if every running job ended before the deadline, every result was written and every claim was answered. */
   readonly clean: boolean;
-  /** Jobs that were claimed but not begun. They were given back, and no attempt was counted. */
+  /** Jobs that were claimed but not begun. They were released, and no attempt was counted. */
   readonly releasedJobs: number;
-  /** Jobs that were aborted at the deadline and given back. */
+  /** Jobs that were aborted at the deadline and released. */
   readonly abortedJobs: number;
   /** Handlers that did not react to their abort within the grace period. Their results are fenced off. */
   readonly abandonedJobs: number;
   /**
-   * Results, and jobs to give back, that could not be written because the store did not answer in time. Their leases
+   * Results, and releases of jobs, that could not be written because the store did not answer in time. Their leases
    * expire, and other workers run these jobs again.
    */
   readonly unwrittenResults: number;

@@ -73,8 +73,8 @@ export const reportFenced = (
 };
 
 /**
- * The store has refused something: the lease is lost. Reports that, and returns the error for whoever tried. It is reported
- * before it is marked: what is marked counts as reported.
+ * The store has refused a call: the lease is lost. Reports the loss, marks the lease as lost, and returns the error for the
+ * caller. In this order, because a lease that is marked counts as reported.
  */
 export const loseLeaseTo = (
   worker: WorkerContext,

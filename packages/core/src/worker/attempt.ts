@@ -17,7 +17,7 @@ import {
   type EndedSession,
   type Ending,
   StoredInputRefused,
-  type Verdict,
+  type Outcome,
 } from "./outcome.ts";
 import type { CallMember } from "./transactions.ts";
 
@@ -28,7 +28,7 @@ export interface AttemptCall {
   readonly session: EndedSession | undefined;
   memberAborted(reason: JobAbortReason): void;
   /** The attempt is over. `wasWanted` unless it had been aborted. */
-  memberOver(attempt: Attempt, verdict: Verdict, abandoned: boolean, wasWanted: boolean): void;
+  memberOver(attempt: Attempt, outcome: Outcome, abandoned: boolean, wasWanted: boolean): void;
 }
 
 export const createController = (abortReason: JobAbortReason | undefined): AbortController => {
@@ -145,10 +145,10 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
       this.report("jobAttemptLateResult");
       return;
     }
-    const verdict = decideOutcomeOf(this, ending);
+    const outcome = decideOutcomeOf(this, ending);
     this.close();
     const wasWanted = this.abortReason === undefined;
-    this.call.memberOver(this, verdict, ending.kind === "abandoned", wasWanted);
+    this.call.memberOver(this, outcome, ending.kind === "abandoned", wasWanted);
   }
 
   close(): void {
@@ -164,7 +164,7 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
 }
 
 /**
- * Reads what the handler is to get. Ends the attempts at jobs that cannot be read; the others continue. A promise only where
+ * Reads the inputs and blockers for the handler. Ends the attempts at jobs that cannot be read; the others continue. A promise only where
  * something has to be waited for.
  */
 export const readJobs = (
@@ -229,7 +229,7 @@ const validateInput = async ({ worker, held }: Attempt, stored: unknown): Promis
   }
 };
 
-/** A transient error is told apart from those of the handler, which has not run yet. */
+/** Wraps a transient error, so that it is not taken for an error of the handler, which has not run yet. */
 const readBlockers = async (
   store: StateStore,
   members: readonly Attempt[],

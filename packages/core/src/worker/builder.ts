@@ -57,7 +57,7 @@ const composeMiddleware = (
         return running;
       };
       return Promise.resolve(layer(options, next)).then((returned) => {
-        // The result of the handler would be lost, and nobody would see its error.
+        // The result of the handler would be lost, and its error unreported.
         if (open) throw new ProcessMisuseError(unfinishedNext);
         return returned;
       });
@@ -131,7 +131,7 @@ export const createWorkerBuilder = (
   return builder;
 };
 
-// To leave it out silently could skip a check that somebody relies on.
+// Leaving it out silently could skip a check that users rely on.
 const middlewareLeftOut = (typeName: string): InvalidOptionError =>
   new InvalidOptionError(
     "useForBatches",

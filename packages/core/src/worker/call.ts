@@ -7,14 +7,14 @@ import { JobAttemptEndedError, ProcessMisuseError } from "../store/errors.ts";
 import { Attempt, type AttemptCall, createController, readJobs } from "./attempt.ts";
 import type { Handler, WorkerContext } from "./context.ts";
 import type { AttemptLog, HeldJob, WriteLog } from "./held-jobs.ts";
-import type { Ending, Verdict } from "./outcome.ts";
+import type { Ending, Outcome } from "./outcome.ts";
 import { createHandlerSession, type HandlerSession } from "./session.ts";
 import type { CompletedCall, HandlerCall } from "./transactions.ts";
 
 /** Learns of the end of a call. */
 export interface CallOwner {
   /** Called exactly once for each job, when its attempt is over. */
-  finishJob(held: HeldJob, verdict: Verdict, abandoned: boolean): void;
+  finishJob(held: HeldJob, outcome: Outcome, abandoned: boolean): void;
   /** Called once all attempts are over: the call that began with this job no longer needs its slot. */
   endCall(first: HeldJob): void;
 }
@@ -185,7 +185,7 @@ class Call implements AttemptCall, HandlerCall {
     return this.handler.batch !== undefined;
   }
 
-  /** One aborted job leaves the call to the others. Once none is left, the handler has a while to react. */
+  /** One aborted job leaves the call to the others. Once none is left, the handler has `abortGraceMs` to react. */
   memberAborted(reason: JobAbortReason): void {
     const { engine, settings } = this.worker;
     this.wanted -= 1;
@@ -197,14 +197,14 @@ class Call implements AttemptCall, HandlerCall {
     }, settings.abortGraceMs);
   }
 
-  memberOver({ held }: Attempt, verdict: Verdict, abandoned: boolean, wasWanted: boolean): void {
+  memberOver({ held }: Attempt, outcome: Outcome, abandoned: boolean, wasWanted: boolean): void {
     this.open -= 1;
     if (wasWanted) this.wanted -= 1;
     if (this.open === 0) {
       this.cancelGrace?.();
       this.session?.close();
     }
-    this.owner.finishJob(held, verdict, abandoned);
+    this.owner.finishJob(held, outcome, abandoned);
     if (this.open === 0) this.owner.endCall(this.members[0]!.held);
   }
 

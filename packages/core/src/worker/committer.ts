@@ -16,8 +16,8 @@ import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import { errorOutcome } from "./outcome.ts";
 
 /**
- * The outcome with what the history is to know of the attempt, if it ended with an error and the store keeps a history. Called
- * for every job, so the usual case returns at once.
+ * Adds the note of the attempt for the history, if the attempt ended with an error and the store keeps a history. Called for
+ * every job, so the usual case returns at once.
  */
 const withNote = (worker: WorkerContext, held: HeldJob, outcome: JobOutcome): JobOutcome => {
   if (outcome.kind === "complete" || outcome.error === null) return outcome;
@@ -42,7 +42,7 @@ const noteOf = ({ engine, settings }: WorkerContext, { job, log }: HeldJob, erro
   };
 };
 
-/** For a store that could not take it: the rest is made by us. */
+/** For a store that refused the text: all other fields come from core. */
 const withoutText = (note: AttemptNote): AttemptNote => ({ ...note, error: null, log: null });
 
 /**
@@ -128,19 +128,19 @@ const reportRefused = (
   afterCommit: AfterCommit,
 ): void => {
   reportFenced(afterCommit.observe, worker, held, refusal);
-  // It may be our own completion whose answer was lost, and with it the notification.
+  // It may be our own completion whose reply was lost, together with the notification.
   if (refusal.status === "completed") afterCommit.notify("jobSequenceCompleted", held.job.sequenceId);
 };
 
 /** Writes outcomes in batches, each fenced by its own lease. */
 export interface Committer {
   add(held: HeldJob, outcome: JobOutcome): void;
-  /** Resolves when everything added so far has been written or given up on. */
+  /** Resolves when all outcomes added so far have been written or given up. */
   flushed(): Promise<void>;
-  /** Gives up on everything not written yet. Nothing is accepted any more. */
+  /** Gives up all outcomes that are not written. None is accepted any more. */
   abandon(): void;
   readonly pending: number;
-  /** How many outcomes were given up on, because time ran out or the store could not take them. */
+  /** Outcomes that were given up, because time ran out or the store refused them. */
   readonly unwritten: number;
 }
 
@@ -186,7 +186,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
     afterCommit.publish();
   };
 
-  /** Those whose lease is certainly over cannot be written any more; somebody else may have the job by now. */
+  /** Gives up outcomes whose lease is over: another worker may have the job by now. */
   const withoutLost = (batch: readonly Entry[]): Entry[] =>
     batch.filter((entry) => {
       if (isLeaseTrusted(entry.held, clock)) return true;
@@ -220,12 +220,12 @@ export const createCommitter = (worker: WorkerContext): Committer => {
         observe("workerError", () => ({ workerId: settings.workerId, loop: "committer", error }));
         if (!store.isTransientError(error)) {
           if (entries.length > 1) {
-            // One of them may be what the store cannot take. Written one by one, it cannot keep the others from being written.
+            // The store may refuse because of one outcome. Written one by one, that outcome does not block the rest.
             for (const entry of entries) await write([entry]);
             return;
           }
           if (!degrade(entries[0]!, error)) {
-            // Nothing about it can be written. Its lease will run out, and the reaper takes it from there.
+            // Nothing about it can be written. Its lease will expire, and the reaper reclaims the job.
             giveUp(entries[0]!);
             return;
           }
@@ -239,7 +239,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
 
   const flush = async (): Promise<void> => {
     while (queue.size > 0) {
-      // One order for every batch of every worker: overlapping ones wait for each other instead of deadlocking.
+      // All workers write in the order of job ids, so that overlapping batches wait for each other instead of deadlocking.
       writing = queue.take(settings.commitBatchSize).sort(byJobId);
       await write(writing);
       writing = [];
@@ -266,7 +266,7 @@ export const createCommitter = (worker: WorkerContext): Committer => {
       queue.push({ held, outcome: withNote(worker, held, outcome) });
       if (!flushing) {
         flushing = true;
-        // What settles in the same moment travels together; nothing waits for a batch to fill.
+        // Outcomes of the same event-loop turn share a write; nothing waits for a batch to fill.
         if (settings.commitLingerMs > 0) lingering = clock.setTimer(begin, settings.commitLingerMs);
         else clock.soon(begin);
       } else if (lingering && queue.size >= settings.commitBatchSize) begin();

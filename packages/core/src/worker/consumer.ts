@@ -8,7 +8,7 @@ import { type Committer, endAttempt } from "./committer.ts";
 import type { WorkerContext } from "./context.ts";
 import { createSuspects } from "./crash-isolation.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
-import { attemptLimit, failOutcome, releaseOutcome, type Verdict } from "./outcome.ts";
+import { attemptLimit, failOutcome, releaseOutcome, type Outcome } from "./outcome.ts";
 import { type Claim, createSlots, nothingToClaim } from "./slots.ts";
 
 /** Starts and ends the calls of handlers for claimed jobs. `Slots` decides what may start and what to claim. */
@@ -54,13 +54,13 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
 
   const startAlone = (job: HeldJob): void => start([job]);
 
-  const finishJob = (job: HeldJob, verdict: Verdict, wasAbandoned: boolean): void => {
+  const finishJob = (job: HeldJob, outcome: Outcome, wasAbandoned: boolean): void => {
     slots.jobFinished(job);
     if (wasAbandoned) counts.abandoned += 1;
     runningJobs.delete(job);
     reportProcessing(worker, job, -1);
-    if (typeof verdict === "object") committer.add(job, verdict);
-    else endAttempt(worker, job, verdict);
+    if (typeof outcome === "object") committer.add(job, outcome);
+    else endAttempt(worker, job, outcome);
   };
 
   const endCall = (first: HeldJob): void => {

@@ -25,7 +25,7 @@ export interface Handler {
 export interface QueueSettings {
   readonly name: string;
   readonly concurrency: number;
-  /** Claim jobs of every type, and fail those that have no handler here. */
+  /** Claim jobs of every type, and fail jobs without a handler here. */
   readonly claimAllTypes: boolean;
 }
 
@@ -55,6 +55,6 @@ export interface WorkerContext {
   readonly held: HeldJobs;
   readonly wakeUps: WakeUps;
   readonly crashIsolation: CrashIsolation;
-  /** Of the handlers that have a say in it, by type; undefined where none has. */
+  /** By type, of the handlers that set it; undefined where none does. */
   readonly maxAttempts: MaxAttempts | undefined;
 }

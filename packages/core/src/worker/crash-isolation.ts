@@ -57,7 +57,7 @@ export const createCrashIsolation = (): CrashIsolation => {
     },
     mayClaim: (worker) => {
       if (aloneRunning || aloneRequests > 0) return false;
-      // A handler can outlive its lease. While it does, a suspect would only be given back, again and again.
+      // A handler can outlive its lease. While it does, every claim of a suspect would only release it again.
       return turns.size === 0 || (turns.has(worker) && held === 0 && running === 0);
     },
     get isQuiet() {
@@ -87,12 +87,12 @@ export const crashIsolationOf = (runtime: Runtime | undefined): CrashIsolation =
 
 /**
  * A suspect is a job whose lease has run out before and that is at its last attempt: it may be what took its process
- * down. It runs alone in its process; `crash-isolation.ts` says how. This is one worker's side of it.
+ * down. It runs alone in its process, under `CrashIsolation`; this is the part of one worker.
  */
 export interface Suspects {
-  /** A claim has been answered. Whatever turn it was made in is over. */
+  /** A claim has been answered: the turn in which it was made is over. */
   beginClaim(): void;
-  /** What to do with a claimed job: let it wait for a slot, give it back, or nothing, as it waits here to run alone. */
+  /** Where a claimed job goes: into the buffer, back to the store, or it waits here to run alone. */
   place(job: HeldJob): "buffer" | "release" | "waits";
   /** All jobs of the claim have been placed. */
   endClaim(): void;
@@ -100,7 +100,7 @@ export interface Suspects {
   pump(start: (job: HeldJob) => void, drop: (job: HeldJob) => void): void;
   /** A job of this worker has left its slot. */
   leave(job: HeldJob): void;
-  /** No suspect is run any more; one that waits here is given back. */
+  /** Runs no suspect any more; a suspect that waits here is released. */
   stop(release: (job: HeldJob) => void): void;
   /** How many suspects wait here: none or one. */
   readonly waiting: number;

@@ -12,14 +12,14 @@ import type { HeldJob } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
 
 export interface Fetcher extends Loop {
-  /** Looks for jobs at once when others say that there are new ones. */
+  /** Claims at once when a notification of new jobs arrives. */
   listen(): Promise<Dispose>;
 }
 
-// With every place taken there is nothing to wait for but a place.
+// While all slots are in use, only a free slot ends the wait.
 const untilRoomMs = 60_000;
 
-/** Claims what the consumer has room for; sleeps until a notification, the next job that is due, or the poll interval. */
+/** Claims jobs for the free slots; sleeps until a notification, the next due job, or the poll interval. */
 export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher => {
   const { engine, settings, handlers, held, crashIsolation, wakeUps, maxAttempts } = worker;
   const { store, runtime } = engine;
@@ -29,8 +29,8 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   let notified = false;
   let nextDueAt = Infinity;
   /**
-   * The last turn found nothing that will be due before the next poll, or something due that others have locked, and nothing
-   * has been heard since.
+   * The last turn found nothing that will be due before the next poll, or a due job that another transaction has locked, and no
+   * notification has arrived since.
    */
   let expectsNothing = false;
   /** Claims in a row that found nothing although the store reported a job as due. */
@@ -49,12 +49,12 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     return jobs;
   };
 
-  /** A queue that was full could not be asked; now that it has room there may be work for it. */
+  /** A queue that was full was left out of the last claim; now that it has room there may be jobs for it. */
   const someCouldNotBeAsked = (): boolean => consumer.queuesWithRoom() > queuesAsked;
 
-  /** Claims as much as there is room for. Returns when to look again if that is known without asking. */
+  /** Claims as much as there is room for. Returns the delay before the next turn if that needs no query. */
   const claimAll = async (requests: readonly ClaimRequest[], limit: number): Promise<number | undefined> => {
-    // What a claim on its way is about to bring counts as held already.
+    // Jobs of a claim that is under way count as held already.
     crashIsolation.hold();
     const jobs = await claim(requests, limit).finally(crashIsolation.drop);
     if (jobs.length > 0) emptyClaims = 0;
@@ -82,7 +82,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     const { requests, limit } = consumer.claim();
     queuesAsked = requests.length;
     if (queuesAsked === 0) return untilRoomMs;
-    // Who has asked for a turn has to claim, so that others need not wait for that.
+    // A worker that has requested a turn has to claim: other workers wait for its turn to end.
     const asksFirst = expectsNothing && !crashIsolation.isReserved;
     expectsNothing = false;
     notified = false;
@@ -90,7 +90,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     let dueIn = 0;
     asking = true;
     try {
-      // Most polls of an idle worker find nothing, and what others had locked is mostly theirs by now. One question is enough.
+      // Most polls of an idle worker find nothing, and locked jobs are mostly claimed by now. One cheap query is enough.
       if (asksFirst) dueIn = await askWhenDue(requests);
       if (dueIn <= 0) {
         const again = await claimAll(requests, limit);
@@ -98,7 +98,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
         dueIn = await askWhenDue(requests);
       }
     } catch (error) {
-      // Others must not wait for a worker whose store does not answer.
+      // Other workers must not wait for one whose store does not answer.
       crashIsolation.endTurn(worker);
       throw error;
     } finally {
@@ -121,7 +121,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   };
 
   wakeUps.roomFreed.subscribe(() => {
-    // After asking the store, it looks anyway.
+    // A turn checks this at its end anyway.
     if (!asking && someCouldNotBeAsked()) wake();
   });
 
@@ -133,7 +133,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   });
 
   wakeUps.limitFreed.subscribe((typeName) => {
-    // Whoever can take the next job does so itself: to wake all others for one free place would be a waste.
+    // With room, this worker claims the next job itself: waking all other workers for one job would be wasteful.
     if (consumer.queuesWithRoom() > 0) {
       onNotification();
       return;
@@ -148,7 +148,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     emptyClaims = 0;
     wake();
   };
-  /** Whether a notification would make a difference: there is room, and no wake-up is due anyway. */
+  /** Whether a notification makes a difference: there is room, and no wake-up is due anyway. */
   const wantsNotification = (): boolean => queuesAsked > 0 && !notified;
   const anyType = settings.queues.some(({ claimAllTypes }) => claimAllTypes);
 
@@ -181,7 +181,7 @@ const reportTimeInQueue = (worker: WorkerContext, held: HeldJob): void => {
   }));
 };
 
-/** A request that got all it asked for could probably have got more. */
+/** A request that was filled could probably have got more. */
 const someRequestWasFilled = (requests: readonly ClaimRequest[], jobs: readonly StateJob[]): boolean =>
   requests.length === 1
     ? jobs.length >= requests[0]!.limit

@@ -50,7 +50,7 @@ export interface ProcessOptions<
 > {
   /** The job, with its input and its completed blockers. */
   readonly job: RunningJob<JobOf<TJobId, TDefs, TTypeName>>;
-  /** Aborts when the result of this attempt is no longer wanted; `signal.reason` says why. */
+  /** Aborts when the result of this attempt is no longer wanted; `signal.reason` is the reason. */
   readonly signal: TypedAbortSignal<JobAbortReason>;
   /** Reads and writes in a transaction before the work. Optional. */
   readonly prepare: Prepare<TTxContext>;
@@ -58,7 +58,7 @@ export interface ProcessOptions<
   readonly complete: Complete<TDefs, TTxContext, TJobId, TTypeName>;
   /**
    * Stores a value that readers find as `job.progress`. Later attempts keep it until they report their own. It is for
-   * people: a report is skipped while somebody else is changing the job.
+   * people: a report is skipped while another transaction has locked the job.
    */
   readonly reportProgress: (progress: unknown) => Promise<void>;
   /**
@@ -69,7 +69,7 @@ export interface ProcessOptions<
 }
 
 /**
- * A handler. It returns the output, and the worker writes the completion in a batch with others. Or it returns
+ * A handler. It returns the output, and the worker writes the completion in a batch with other results. Or it returns
  * `complete(…)`, whose callback writes in the same transaction as the completion.
  */
 export type JobHandler<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
@@ -91,7 +91,7 @@ export interface MiddlewareContext {
  */
 export type Middleware = (context: MiddlewareContext, next: () => Promise<unknown>) => Promise<unknown>;
 
-/** What the handler of a job type can be given beside its function. */
+/** The options of a handler besides its function. */
 export interface HandlerOptionsOfType<TTypeName> {
   /** The job type to handle. */
   readonly typeName: TTypeName;
@@ -179,7 +179,7 @@ export interface BatchProcessOptions<
 > {
   /** The jobs, each with its input and its completed blockers. At least one, at most `maxSize`. */
   readonly jobs: readonly RunningJob<JobOf<TJobId, TDefs, TTypeName>>[];
-  /** Aborts when no result of this call is wanted any more; `signal.reason` says why. */
+  /** Aborts when no result of this call is wanted any more; `signal.reason` is the reason. */
   readonly signal: TypedAbortSignal<JobAbortReason>;
   /** The signal of one of the jobs: aborts when the result for this job is no longer wanted. */
   readonly signalOf: (job: { readonly id: TJobId }) => TypedAbortSignal<JobAbortReason>;
@@ -232,7 +232,7 @@ export interface ImplementJobTypeBatchOptions<
   readonly process: BatchJobHandler<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
   /** How many jobs one call gets at most. */
   readonly maxSize: number;
-  /** How long a job may wait for others to fill the batch. Default: 0, a call gets what is there. */
+  /** How long a job may wait for the batch to fill. Default: 0, a call gets the jobs that are there. */
   readonly maxWaitMs?: number | undefined;
   /** Whether all jobs of a call have the same `group`. Default: false. */
   readonly sameGroup?: boolean | undefined;

@@ -66,16 +66,16 @@ export const createAttemptLog = (clock: Clock): AttemptLog => {
 };
 
 /**
- * Decides which jobs may be in this process together. A job suspected of taking its process down runs with nothing else
- * around it, not even jobs that merely wait their turn: whatever is held when the process dies loses an attempt. So the
- * next crash is certainly its own, and costs no healthy neighbour an attempt.
+ * Decides which jobs may be in this process together. A job suspected of crashing its process runs alone, without even
+ * buffered jobs: every held job loses an attempt when the process dies. So the next crash is certainly its own, and costs
+ * no healthy job an attempt.
  *
- * Nor may a suspect wait here while others run: if one of those crashes, the suspect loses its last attempt. It is given
- * back, and the worker that met it asks for its turn: the process fills up no further, empties, and that worker then
- * claims before all others.
+ * Nor may a suspect wait here while other jobs run: if one of them crashes, the suspect loses its last attempt. It is
+ * released, and the worker that claimed it requests a turn: the process claims no more, empties, and that worker then
+ * claims first.
  */
 export interface CrashIsolation {
-  /** A lease is held, or about to be, from here on, by whichever worker of this process. */
+  /** A worker of this process holds a lease from here on, or is about to. */
   hold(): void;
   drop(): void;
   tryEnter(alone: boolean): boolean;
@@ -93,7 +93,7 @@ export interface CrashIsolation {
   readonly isQuiet: boolean;
   /** Whether a suspect is running, waiting or to be fetched: nothing else should be started or kept waiting. */
   readonly isReserved: boolean;
-  /** Called when the process is to be emptied, and whenever somebody might get in who could not before. */
+  /** Called when the process is to be emptied, and whenever a job that had to wait may be able to enter. */
   onChange(listener: () => void): () => void;
 }
 
@@ -148,9 +148,9 @@ export interface HeldJob {
   lost: JobAbortReason | undefined;
   /** The attempt that is running, if one is. */
   attempt: RunningAttempt | undefined;
-  /** The outcome is with the committer; losing the lease no longer concerns the handler. */
+  /** The outcome is with the committer: a lost lease no longer aborts the handler. */
   committing: boolean;
-  /** Of the attempt, while it is traced; ended by whoever learns what became of the attempt. */
+  /** Of the attempt, while it is traced. It ends when the outcome is written or the lease is lost. */
   span: AttemptSpan | undefined;
   eventData: AttemptEventData | undefined;
   /** How long the handler ran, once it has ended; for the statistics. */
@@ -160,7 +160,7 @@ export interface HeldJob {
 }
 
 export interface RunningAttempt {
-  /** Tells the handler why it is no longer wanted. */
+  /** Aborts the signal of the handler with this reason. */
   abort(reason: JobAbortReason): void;
 }
 
@@ -183,7 +183,7 @@ export const trustedLeaseEnd = (askedAt: number, leaseMs: number): number => ask
 export const isLeaseTrusted = (held: HeldJob, clock: Clock): boolean =>
   held.lost === undefined && clock.monotonic() < held.leaseEndsAt;
 
-/** Marks a lease as lost and tells the handler why. */
+/** Marks a lease as lost and aborts the handler. */
 export const loseLease = (held: HeldJob, reason: JobAbortReason): void => {
   if (held.lost !== undefined) return;
   held.lost = reason;

@@ -5,7 +5,7 @@ import { type HeldJob, loseLease, trustedLeaseEnd } from "./held-jobs.ts";
 import { type Loop, startLoop } from "./loop.ts";
 
 export interface LeaseKeeper extends Loop {
-  /** Renews at once when others say that a lease is gone. The renewal finds out; a false notification merely renews. */
+  /** Renews at once when a notification reports a lost lease. The renewal verifies it; a false one costs a renewal. */
   listen(): Promise<Dispose>;
 }
 

@@ -3,14 +3,14 @@ import type { Clock } from "../base/runtime.ts";
 import type { WorkerContext } from "./context.ts";
 
 export interface LoopHealth {
-  /** Wall-clock time of the last turn that went well; null before the first. */
+  /** Wall-clock time of the last turn that succeeded; null before the first. */
   readonly lastSuccessAt: number | null;
-  /** How many turns in a row have failed. */
+  /** Turns in a row that have failed. */
   readonly failures: number;
   readonly lastError: unknown;
 }
 
-/** Waiting that can be cut short. A wake-up that arrives while nobody waits is kept for the next wait. */
+/** A wait that `wake` ends. A wake-up outside a wait ends the next one at once. */
 export interface Waiter {
   wait(ms: number): Promise<void>;
   wake(): void;
@@ -50,8 +50,8 @@ export interface Loop {
 const defaultBackoff: Backoff = { firstMs: 100, longestMs: 5_000, jitter: "half" };
 
 /**
- * Runs `turn` again and again until stopped. `turn` returns how long to wait before the next one. Nothing it throws
- * ends the loop: it is reported, and the next turn comes after a growing, jittered delay.
+ * Runs `turn` repeatedly until stopped. `turn` returns the delay before the next turn. An error does not end the loop: it is
+ * reported, and the next turn comes after a growing, jittered delay.
  */
 export const startLoop = (
   worker: WorkerContext,

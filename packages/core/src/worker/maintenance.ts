@@ -34,16 +34,16 @@ const intervalMs = 30_000;
 const aliveMs = 30_000;
 
 /**
- * Of how many others a process asks in turn, those that reported last. Most find one with a smaller id among the first few, so
- * that in a large fleet nobody but a handful reads the whole list.
+ * How many processes to read, in growing samples of those that reported last. Most processes find a smaller id in the first
+ * sample, so that in a large fleet only a few read the whole list.
  */
 const samples: readonly number[] = [10, 100, 1_000];
 
 /**
- * Brings the counts of the past together, and forgets those that are too old. One process of all does: the one with the
- * smallest id of those that run workers. If two think that it is them, the store lets only one of them replace a row.
+ * Rolls statistics up into larger buckets and deletes old ones. Elected process: the smallest id among processes with workers.
+ * If two are elected for a while, the store lets only one of them replace a row.
  */
-export const startFolder = (worker: WorkerContext): Loop | undefined => {
+export const startRollUp = (worker: WorkerContext): Loop | undefined => {
   const { store, runtime, reporter } = worker.engine;
   const { history } = store;
   if (!reporter.isOn || !history) return undefined;
@@ -64,7 +64,7 @@ export const startFolder = (worker: WorkerContext): Loop | undefined => {
     return true;
   };
 
-  return startLoop(worker, "folder", async () => {
+  return startLoop(worker, "roll-up", async () => {
     if (isFirst) {
       isFirst = false;
       return rest();
@@ -75,12 +75,12 @@ export const startFolder = (worker: WorkerContext): Loop | undefined => {
   });
 };
 
-// Small enough that nobody notices the transaction.
+// Small enough for a short transaction.
 const batchSize = 500;
 
 /**
- * Removes finished jobs that are past their retention, one bounded batch at a time. Between batches it leaves the store
- * alone for as long as the last one took; between passes it rests. While another worker prunes, it leaves that to it.
+ * Removes finished jobs that are past their retention, one bounded batch at a time. After each batch it pauses for as long as
+ * the batch took, after each pass for `pruneIntervalMs`. While another worker prunes, it does nothing.
  */
 export const startPruner = (worker: WorkerContext): Loop | undefined => {
   const { engine, settings } = worker;
@@ -111,7 +111,7 @@ export const startPruner = (worker: WorkerContext): Loop | undefined => {
 
 const batchSizeReaper = 100;
 
-// Without a stack: it would say where this worker was started, and nothing about the job.
+// Without a stack: it would show where this worker was started, and nothing about the job.
 const leaseExpired: StoredError = {
   name: "LeaseExpiredError",
   message: "The lease ran out before the worker reported an outcome.",
@@ -124,8 +124,7 @@ const kind = kindOfError(leaseExpired);
 const { fingerprint } = kind;
 
 /**
- * Takes back jobs whose worker has vanished, so that they are seen even where nobody claims their type. Ends jobs that have
- * waited too long, for the same reason.
+ * Reclaims jobs with expired leases and fails jobs past `expireAfterMs`, including types that no worker claims.
  */
 export const startReaper = (worker: WorkerContext): Loop => {
   const { engine, settings, maxAttempts } = worker;
@@ -161,15 +160,15 @@ export const startReaper = (worker: WorkerContext): Loop => {
 };
 
 export interface Ticker extends Loop {
-  /** Looks at once when others say that a recurring job was put or changed. */
+  /** Ticks at once when a notification reports a new or changed recurring job. */
   listen(): Promise<Dispose>;
 }
 
-// Where there are no recurring jobs, this is all that they cost: one look at an empty index every minute.
+// Without recurring jobs, the only cost is one query of an empty index every minute.
 const pauseWithoutAnyMs = 60_000;
 // A worker with older zone data may have computed a time after this one began.
 const zoneCheckIntervalMs = 3_600_000;
-// A tick costs about as much for one as for many: time for some more to fall due, or for others to move on what they have locked.
+// A tick costs about the same for one as for many: in this time more become due, and other workers advance locked ones.
 const pauseAfterTickMs = 20;
 
 /** Starts the jobs of recurring jobs when they are due. Every worker does; the store's locks share the work out. */

@@ -38,7 +38,7 @@ const completeOutcome = (worker: WorkerContext, held: HeldJob, output: string): 
   completedBy: worker.settings.workerId,
 });
 
-/** Back to the queue as if it had not been claimed. */
+/** Releases the job as if it had not been claimed. */
 export const releaseOutcome = (held: HeldJob): JobOutcome => ({
   kind: "release",
   ...lease(held),
@@ -53,7 +53,7 @@ export const failOutcome = (
 ): JobOutcome => ({ kind: "fail", ...lease(held), reason, error: toStoredErrorText(error) });
 
 /**
- * The stored input does not fit its schema any more, which no further attempt would change. Told apart from what the
+ * The stored input does not fit its schema any more, which no further attempt would change. Not the error that the
  * handler throws when it starts or continues with another job whose input is wrong.
  */
 export class StoredInputRefused extends Error {
@@ -98,8 +98,8 @@ const transientErrorOutcome = (
 };
 
 /**
- * What becomes of a job whose attempt ended in `error`. One that several jobs share can be about any of them, so it is the
- * end of none: each is tried again, alone.
+ * The outcome of an attempt that ended in `error`. An error that several jobs share can be about any of them, so it fails none
+ * for good: each is retried alone.
  */
 export const errorOutcome = (
   worker: WorkerContext,
@@ -164,8 +164,8 @@ export type Ending =
   | { readonly kind: "threw"; readonly error: unknown; readonly shared?: boolean }
   | { readonly kind: "abandoned" };
 
-/** What is to be recorded of an attempt; or that the handler has completed the job itself; or that nothing counts. */
-export type Verdict = JobOutcome | "completed" | "lost";
+/** The outcome to write; or the handler has completed the job in its transaction; or the lease is lost. */
+export type Outcome = JobOutcome | "completed" | "lost";
 
 /** How the calls of `prepare` and `complete` ended. */
 export interface EndedSession {
@@ -195,7 +195,7 @@ const lostForCertain: ReadonlySet<JobAbortReason> = new Set([
   "cancelled",
 ]);
 
-export const decideOutcomeOf = (attempt: EndedAttempt, ending: Ending): Verdict => {
+export const decideOutcomeOf = (attempt: EndedAttempt, ending: Ending): Outcome => {
   const { abortReason } = attempt;
   if (attempt.completed) {
     reportErrorAfterCompletion(attempt, ending);
@@ -215,7 +215,7 @@ const reportErrorAfterCompletion = ({ worker, held, session }: EndedAttempt, end
   }));
 };
 
-/** Where the store, and not the handler, is to blame: the job goes back, and the attempt does not count. */
+/** Releases the job where the store, not the handler, caused the error: the attempt does not count. */
 const blameStore = (
   { worker, held, session, abortReason }: EndedAttempt,
   ending: Ending,

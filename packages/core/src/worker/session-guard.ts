@@ -20,7 +20,7 @@ export interface PendingCalls {
   readonly open: HandedOutCall | undefined;
   /** Resolves when no call is open any more. */
   settled(): Promise<void>;
-  /** What the first call that failed was rejected with. Whether the handler has seen it, nobody can tell. */
+  /** The error of the first call that failed. The handler may or may not have awaited it. */
   readonly failure: { readonly error: unknown } | undefined;
 }
 
@@ -130,14 +130,14 @@ export class SessionGuard implements AttemptGuard {
       `The handler ended while \`${call}\` was still running. ${whatToWrite[call]}`,
     );
     await this.forsake(misuse);
-    // Even if it is committed by now: the mistake is to be seen.
+    // Even if it is committed by now: the mistake has to be reported.
     throw misuse;
   }
 
   /** The attempt is over: rolls back whatever is still open. */
   close(): void {
     this.isClosed = true;
-    // Once completed, nobody waits; and an error costs its stack.
+    // Once completed, no caller waits; an error would cost its stack.
     if (this.completed || (!this.openTransaction && this.waiting.length === 0)) return;
     const reason =
       this.forsaken ??

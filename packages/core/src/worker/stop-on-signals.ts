@@ -10,7 +10,7 @@ import { systemClock } from "../base/runtime.ts";
 import type { RunningWorker, StopResult } from "./api.ts";
 
 export interface StopOnSignalsOptions {
-  /** How long running jobs may go on, from the signal. Default: each worker's `stopDeadlineMs`. */
+  /** How long to wait for running jobs, from the signal. Default: each worker's `stopDeadlineMs`. */
   readonly deadlineMs?: number | undefined;
   /**
    * Runs after the workers have stopped, with their results added up: close pools and servers here. It has ten seconds;
@@ -28,7 +28,7 @@ const signalNumbers = { SIGINT: 2, SIGTERM: 15 } as const;
 type StopSignal = keyof typeof signalNumbers;
 
 /**
- * Stops workers on SIGTERM and SIGINT and then ends the process: with 0 when every job ended by itself and every result
+ * Stops workers on SIGTERM and SIGINT and then ends the process: with 0 when no job was aborted and every result
  * was written, with 1 otherwise. It takes no longer than the workers' `stop` (see `StopOptions`) and `onStopped` may. A
  * second signal ends it at once with 128 + the signal's number; the leases it held then expire. Returns a function that
  * removes the signal handlers.

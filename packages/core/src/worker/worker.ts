@@ -9,12 +9,12 @@ import type { Handler, WorkerContext, WorkerSettings } from "./context.ts";
 import { startFetcher } from "./fetcher.ts";
 import { type CrashIsolation, createHeldJobs, createWakeUps } from "./held-jobs.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
-import { startFolder, startPruner, startReaper, startTicker } from "./maintenance.ts";
+import { startRollUp, startPruner, startReaper, startTicker } from "./maintenance.ts";
 
-// How long a stop goes on after the last handler has ended, if the deadline is over by then: time to write its result.
+// How long a stop lasts after the last handler has ended, if the deadline is over by then: time to write its result.
 const windUpMs = 2_000;
 
-/** For leases that run out, which the store decides on. Undefined where no handler has a say: it then need not look. */
+/** For expired leases, on which the store decides. Undefined where no handler sets `maxAttempts`. */
 const attemptsByType = (handlers: ReadonlyMap<string, Handler>): MaxAttempts | undefined => {
   const limited = [...handlers].flatMap(([typeName, { maxAttempts }]) =>
     maxAttempts === undefined ? [] : [[typeName, maxAttempts] as const],
@@ -26,8 +26,8 @@ const attemptsByType = (handlers: ReadonlyMap<string, Handler>): MaxAttempts | u
  *   store ──claim──▶ fetcher ──▶ consumer (slots) ──outcome──▶ committer ──batched, fenced──▶ store
  *                       ▲ notification, poll
  *
- * The lease keeper renews everything held; the reaper takes back what others lost. Signals against the direction of the
- * arrows go through the wake-ups.
+ * The lease keeper renews all leases; the reaper reclaims expired ones. Signals against the direction of the arrows go
+ * through the wake-ups.
  */
 export const startWorker = async (
   engine: Engine,
@@ -56,15 +56,15 @@ export const startWorker = async (
   const reaper = startReaper(worker);
   const pruner = startPruner(worker);
   const ticker = startTicker(worker);
-  const folder = startFolder(worker);
+  const rollUp = startRollUp(worker);
   const fetcher = startFetcher(worker, consumer);
-  // The lease keeper goes on until the last outcome is written.
+  // The lease keeper runs until the last outcome is written.
   const loopsThatEndFirst = {
     fetcher,
     reaper,
     ...(pruner && { pruner }),
     ...(ticker && { ticker }),
-    ...(folder && { folder }),
+    ...(rollUp && { "roll-up": rollUp }),
   };
   const loops = { ...loopsThatEndFirst, "lease keeper": leaseKeeper };
 

@@ -25,8 +25,8 @@ export interface BatchBuffer {
 }
 
 /**
- * Whether a job runs in a batch of one. What a job has failed with that ran with others may have been about one of those:
- * the next time, it is certainly its own. And at its last attempt, an error of another job would be its end.
+ * Whether a job runs in a batch of one. The error of a job that ran in a batch may have been about another job; alone, it is
+ * certainly its own. And at its last attempt, an error of another job would fail it for good.
  *
  * A retry sets `expiredLeases` to 0, so a job whose attempts all ended with their worker has as many of these as it has
  * attempts behind it.
@@ -43,7 +43,7 @@ export const createBatchBuffer = (
   const { clock } = worker.engine.runtime;
   /** Full ones, and jobs that run alone. */
   const full = createFifo<Batch>();
-  /** Those that take more jobs, by what the jobs of a batch have in common; the one that has waited longest is first. */
+  /** Batches that take more jobs, by what their jobs have in common; the one that has waited longest is first. */
   const filling = new Map<unknown, Batch>();
   let size = 0;
   let batches = 0;
@@ -85,7 +85,7 @@ export const createBatchBuffer = (
     full.push(batch);
   };
 
-  /** A batch that waits for a slot goes on filling up. */
+  /** A batch that waits for a slot continues to fill. */
   const firstWaited = (): [unknown, Batch] | undefined => {
     const [first] = filling;
     return first && first[1].readyAt <= clock.monotonic() ? first : undefined;

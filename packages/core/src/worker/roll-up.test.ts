@@ -28,7 +28,7 @@ const createFleet = async () => {
     return {
       leasehold,
       worker,
-      folds: () => recorded.callsOf("rollUpBuckets").length,
+      rollUps: () => recorded.callsOf("rollUpBuckets").length,
       reads: () => recorded.callsOf("readBuckets").length,
     };
   };
@@ -39,7 +39,7 @@ const createFleet = async () => {
   return { clock, processes, rows };
 };
 
-describe("the folder", () => {
+describe("the roll-up", () => {
   it("merges the counts of two processes, in one of them", async () => {
     const { clock, processes, rows } = await createFleet();
     const workers = [];
@@ -54,18 +54,18 @@ describe("the folder", () => {
     expect(others).toEqual([]);
     expect(folded!.reporterId).toBe("");
     expect(readCounts(mergeCounts([folded!.counts]))).toMatchObject({ created: 2, completed: 2 });
-    expect(processes.map(({ folds }) => folds()).sort((a, b) => a - b)).toEqual([0, 1]);
+    expect(processes.map(({ rollUps }) => rollUps()).sort((a, b) => a - b)).toEqual([0, 1]);
 
     // The other one does not even look.
-    expect(processes.filter(({ reads }) => reads() > 0).map(({ folds }) => folds())).toEqual([1]);
+    expect(processes.filter(({ reads }) => reads() > 0).map(({ rollUps }) => rollUps())).toEqual([1]);
 
     // Another one takes over when that one has gone.
-    const first = processes.findIndex(({ folds }) => folds() === 1);
+    const first = processes.findIndex(({ rollUps }) => rollUps() === 1);
     await clock.runUntil(processes[first]!.leasehold.close());
     await processes[1 - first]!.leasehold.startJobSequence({ typeName: "work", input: null });
     await clock.advanceBy(240_000);
     expect((await rows()).map(({ reporterId }) => reporterId)).toEqual(["", ""]);
-    expect(processes[1 - first]!.folds()).toBe(1);
+    expect(processes[1 - first]!.rollUps()).toBe(1);
     for (const worker of workers) await clock.runUntil(worker.stop());
   });
 });
