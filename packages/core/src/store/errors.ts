@@ -113,7 +113,7 @@ export class TransactionSelfDeadlockError extends LeaseholdError {
   constructor(operation: string) {
     super(
       "TransactionSelfDeadlock",
-      `${operation} was called inside a transaction without that transaction's context, and would wait for it for ever. Pass the context.`,
+      `${operation} was called inside a transaction without that transaction's context, and would wait for it without end. Pass the context.`,
     );
   }
 }
@@ -320,7 +320,7 @@ export class RescheduleJobError extends LeaseholdError {
   }
 }
 
-/** A refusal by the store, as an error for whoever tried. */
+/** A refusal by the store, as an error for the caller. */
 export const refusalError = (jobId: string, refusal: LeaseRefusal): LeaseholdError => {
   switch (refusal.reason) {
     case "not_found":

@@ -244,3 +244,17 @@ describe("many who claim from one queue", () => {
     expect(claimed.map(({ id }) => id)).toEqual(ids);
   });
 });
+
+describe("a waiting job that a start in an open transaction duplicates", () => {
+  it("is claimed after that transaction, so that it sees what the transaction has written", async () => {
+    const deduplication = { key: "key", scope: "pending", windowMs: null } as const;
+    const waiting = newJob({ deduplication });
+    await adapter.createJobs({ jobs: [waiting] });
+    await adapter.runInTransaction(async (ctx) => {
+      const [answer] = await adapter.createJobs({ ctx, jobs: [newJob({ deduplication })] });
+      expect(answer).toMatchObject({ deduplicated: true, job: { id: waiting.id } });
+      expect(await claimSome(adapter, 1)).toEqual([]);
+    });
+    expect(idsOf(await claimSome(adapter, 1))).toEqual([waiting.id]);
+  });
+});

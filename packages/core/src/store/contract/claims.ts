@@ -62,7 +62,7 @@ export interface Claims<TTxContext> {
 
   /**
    * How many milliseconds until `claimJobs` with these requests can find a job: 0 when it can now, null when no job is
-   * in sight. Agrees with `claimJobs` when nobody else is at work; under concurrency it is only a hint.
+   * in sight. Agrees with `claimJobs` without concurrent calls; with them it is only a hint.
    */
   nextRunnableIn(call: StateCall<TTxContext> & NextRunnableCall): Promise<number | null>;
 

@@ -70,7 +70,7 @@ export interface NewJob extends Omit<StoredJobSettings, "maxAttemptsGiven" | "ex
   readonly schedule: Schedule;
   /** False when `maxAttempts` is only a default, which the `MaxAttempts` of a later call override. Default: true. */
   readonly maxAttemptsGiven?: boolean;
-  /** Only for stores with the part `flow`. Default: null. */
+  /** Only for stores with the part `edits`. Default: null. */
   readonly expireAfterMs?: number | null;
   /** Start as `blocked`: `addJobBlockers` follows in the same transaction. */
   readonly awaitsBlockers: boolean;
@@ -83,14 +83,14 @@ export interface NewJobDeduplication {
   readonly key: string;
   /**
    * `unfinished`: only unfinished sequences count as duplicates. `all`: finished ones too. `pending`: only those whose
-   * first job waits, be it as a retry (`isWaiting` of the rules); for stores with the part `flow`.
+   * first job waits, be it as a retry (`isWaiting` of the rules); for stores with the part `edits`.
    */
   readonly scope: "pending" | "unfinished" | "all";
   /** Only sequences created within this time count; null for no limit. */
   readonly windowMs: number | null;
   /**
-   * What becomes of a duplicate whose first job waits: the new job takes its place (`replaced` of the rules). Others, and
-   * all without this, are kept as they are. Only for stores with the part `flow`.
+   * Replaces a duplicate whose first job waits by the new job (`replaced` of the rules). Other duplicates are kept. Only
+   * for stores with the part `edits`.
    */
   readonly onDuplicate?: OnDuplicate | undefined;
 }

@@ -32,7 +32,7 @@ export interface Diagnostics {
   /**
    * Looks at the database itself: whether its tables and indexes are there, and at what slows it down. Changes nothing. A check
    * that cannot be made is a warning of its own, so this rejects only after `close`. Tables that are missing or too old are a
-   * problem of the check `migrations`: then nobody looks at the jobs.
+   * problem of the check `migrations`: then core skips the checks of jobs.
    */
   runChecks(call: RunChecksCall): Promise<readonly CheckResult[]>;
 

@@ -40,7 +40,7 @@ export const mostAttempts = 20;
 /**
  * The attempts that did not complete their job. `commitOutcomes` writes a row for each outcome with a `note`, and
  * `reapExpiredLeases` for each lease that ran out, in the same atomic step. So does the claim that takes over a job from an
- * expired lease, before anybody has reaped it; it knows of no error, so there is none. It may do so for every expired lease
+ * expired lease before it is reaped; a claim has no error to store. It may do so for every expired lease
  * that it finds, whether or not it takes the job; if the reaper ends that attempt, or an outcome that came just in time, their
  * row replaces this one. A job that completes at its first attempt has no rows. The latest 20 of a job are kept, and they go
  * when the job goes.
@@ -65,11 +65,11 @@ export interface NewCause {
 }
 
 export interface ListCausesCall {
-  /** Looks at so many failed jobs that match the rest of the call, those with the greatest ids first. */
+  /** Reads at most this many failed jobs that match the rest of the call, greatest ids first. */
   readonly cap: number;
   readonly queues?: readonly string[] | undefined;
   readonly typeNames?: readonly string[] | undefined;
-  /** Keeps those apart that failed in different stretches of so many milliseconds, counted from the epoch. */
+  /** Groups failures by time bucket of this many milliseconds, counted from the epoch. */
   readonly everyMs?: number | undefined;
 }
 
@@ -98,11 +98,11 @@ export interface CauseList {
   readonly failed: readonly FailedJobs[];
   /** Those of the fingerprints in `failed` that are known. */
   readonly causes: readonly StateCause[];
-  /** Whether there are more that match than were looked at. */
+  /** Whether more jobs match than were read. */
   readonly capped: boolean;
 }
 
-/** Failed jobs by what they failed from. `writeReport` stores the causes; outcomes give jobs their fingerprints. */
+/** Failed jobs by failure cause. `writeReport` stores the causes; outcomes give jobs their fingerprints. */
 export interface Causes<TTxContext> {
   listCauses(call: StateRead<TTxContext> & ListCausesCall): Promise<CauseList>;
 }
@@ -112,7 +112,7 @@ export interface Reporter {
   readonly id: string;
   readonly deployment: string | null;
   readonly startedAt: number;
-  /** Its host, versions, workers and what they serve, as text that only core can read. */
+  /** Its host, versions, workers and their queues and types, as opaque JSON owned by core. */
   readonly about: string;
 }
 
@@ -121,9 +121,9 @@ export interface StateProcess extends Reporter {
   readonly seenAt: number;
 }
 
-/** What identifies a row of counts: one reporter, one type, one stretch of time. */
+/** The key of a row of counts: one process, one type, one time bucket. */
 export interface BucketKey {
-  /** The length of the stretch in milliseconds. */
+  /** The bucket size in milliseconds. */
   readonly width: number;
   /** Its beginning, a multiple of `width`. */
   readonly from: number;
@@ -131,12 +131,12 @@ export interface BucketKey {
   readonly typeName: string;
   /** Empty for none, since it is part of the key. */
   readonly deployment: string;
-  /** Empty for rows into which those of several reporters have been folded. */
+  /** Empty for rows that sum up the rows of several processes. */
   readonly reporterId: string;
 }
 
 export interface StatisticsBucket extends BucketKey {
-  /** Numbers and histograms, as text that only core can read. */
+  /** Numbers and histograms, as opaque JSON owned by core. */
   readonly counts: string;
 }
 
@@ -145,12 +145,12 @@ export interface ReportCall {
   /** Absolute numbers, so that the same report again changes nothing. */
   readonly rollups: readonly StatisticsBucket[];
   readonly causes: readonly NewCause[];
-  /** Rollups that begin longer ago than this are dropped: they may have been folded already. */
+  /** Older buckets are dropped: they may have been rolled up already. */
   readonly maxAgeMs: number;
 }
 
 export interface ListProcessesCall {
-  /** Only those that have reported since. */
+  /** Only processes that have reported since. */
   readonly seenFrom: number;
   readonly limit: number;
 }
@@ -173,22 +173,21 @@ export interface RollUpBucketsCall {
 }
 
 export interface DeleteOldReportsCall {
-  /** Reporters that have been silent since before this moment. */
+  /** Processes whose last report is before this time. */
   readonly reportersBefore: number;
   /** Causes that were last reported before this moment, and that no failed job has. */
   readonly causesBefore: number;
   /** Rows of a width that begin before a moment. */
   readonly rollups: readonly { readonly width: number; readonly before: number }[];
-  /** At most so many rows in all. */
+  /** The most rows to delete in all. */
   readonly limit: number;
 }
 
-/** What happened lately, counted by each process for itself. Nothing of it is needed to run jobs. */
+/** Statistics, counted by each process for its own jobs. Jobs run without them. */
 export interface Reports<TTxContext> {
   /**
-   * Overwrites the reporter's own rows: the description, and the rollups given. Rows of others are not touched, and nobody is
-   * waited for. Of a cause that is known only `lastSeenAt` changes, and not even that while somebody else changes it. Returns the
-   * store's time.
+   * Overwrites the rows of the process: its description and the given buckets. Never waits for another transaction. Of a
+   * stored cause only `lastSeenAt` changes, unless another transaction is changing it. Returns the store's time.
    */
   writeReport(call: StateCall<TTxContext> & ReportCall): Promise<number>;
 
@@ -204,7 +203,7 @@ export interface Reports<TTxContext> {
    */
   rollUpBuckets(call: StateCall<TTxContext> & RollUpBucketsCall): Promise<boolean>;
 
-  /** Deletes what is too old to be shown. Returns how many rows that was. */
+  /** Deletes old rows. Returns how many. */
   deleteOldReports(call: StateCall<TTxContext> & DeleteOldReportsCall): Promise<number>;
 }
 

@@ -26,19 +26,19 @@ export interface JobSettings {
   readonly group?: string | undefined;
   /**
    * How long it may wait for its first attempt, from the moment it can run; then it fails with `expired`. Default: that of
-   * its type, else that of the `defaults`, else for ever.
+   * its type, else that of the `defaults`. Default: no limit.
    */
   readonly expireAfterMs?: number | undefined;
 }
 
-/** What becomes of a blocked job when a sequence it waits for fails. */
+/** Whether a blocked job fails with a sequence that it waits for, or runs. */
 export type OnBlockerFailure = "fail" | "wait";
 
 /** What can be said of all jobs of a type, but not of a single one. */
 export interface TypeJobSettings extends Omit<JobSettings, "group"> {
   /** How long a worker may be silent before the job is given to another one. Default: the worker's `leaseMs`. */
   readonly leaseMs?: number | undefined;
-  /** What becomes of a blocked job when a sequence it waits for fails. Default: `"fail"`. */
+  /** Whether a blocked job fails with a sequence that it waits for, or runs. Default: `"fail"`. */
   readonly onBlockerFailure?: OnBlockerFailure | undefined;
   /**
    * Whether the jobs of a group run one at a time, in order. Every job of the type then needs a group. When one fails for
@@ -56,7 +56,7 @@ export interface VisibleJobSettings {
   readonly timeoutMs: number | null;
   /** The group whose line it waits in; null for none. */
   readonly group: string | null;
-  /** How long it may wait for its first attempt; null for ever. */
+  /** How long it may wait for its first attempt; null for no limit. */
   readonly expireAfterMs: number | null;
 }
 

@@ -14,16 +14,16 @@ export interface LimitValues {
   readonly rate: RateLimit | null;
 }
 
-/** What holds for the jobs of a queue, or for those of one type in it. Stored, and edited while workers run. */
+/** The limits of a queue, or of one type in it. Stored, and edited while workers run. */
 export interface LimitRule extends LimitValues {
   readonly queue: string;
   /** Null for the queue as a whole. */
   readonly typeName: string | null;
-  /** Nothing is claimed. What runs goes on. */
+  /** No job is claimed. Running jobs finish. */
   readonly paused: boolean;
   /** The limits of each group. The rule of a type overrides that of its queue, which is for the groups of each type. */
   readonly perGroup: LimitValues | null;
-  /** How many turns a group gets for each turn of another, by group; 1 for those not named. As above, by type or queue. */
+  /** The share of each group relative to another group of the type. Default: 1. By type or queue, as above. */
   readonly weights: Readonly<Record<string, number>>;
   /** Raised by every change; 0 where nothing was ever set. */
   readonly version: number;
@@ -33,41 +33,39 @@ export interface LimitRule extends LimitValues {
 export type LimitRuleChange = Partial<Omit<LimitRule, "queue" | "typeName" | "version">>;
 
 /*
- * Groups and rules: what holds back a job that could run otherwise.
+ * Groups and rules: what throttles a job that could run otherwise.
  *
- * A *group* is an optional name on a job. The jobs of one queue, type and group wait in one *line*; so do the jobs of a
- * queue and type that have no group. A *rule* is for a queue, or for a type in a queue. `claimJobs` takes a job only if
+ * A *group* is an optional name on a job. The jobs of one queue, type and group form one *group queue*; so do the jobs of
+ * a queue and type that have no group. A *rule* is for a queue, or for a type in a queue. `claimJobs` takes a job only if
  *
  * - neither its queue nor its type is paused;
- * - queue, type and group each have room: fewer jobs are counted than `concurrency` says. A job is counted from the claim
- *   that takes it until it is no longer running, whoever ends that;
- * - queue, type and group each have a token left for it (`rate`). A claim spends the token, and nothing returns it;
- * - with `ordered`, no job of its group is running, it is the first of its line, and the group has not been stopped.
+ * - queue, type and group are each below their `concurrency`. A job is counted from the claim that takes it until it is
+ *   no longer running, however that ends;
+ * - queue, type and group each have a token left (`rate`). A claim spends the token, and nothing returns it;
+ * - with `ordered`, no job of its group is running, it is the first of its group queue, and the group is not stopped.
  *
- * It counts and spends in the same atomic step. `nextRunnableIn` knows all of this: a job that is held back is not runnable
- * until a moment that is known (a token, a retry, the end of a lease), or not in sight at all. `countAhead` of a job with a
- * group counts the jobs of its line that go before it; of a job without one, as ever, those of its queue that have none.
+ * Counting and spending are part of the same atomic step. `nextRunnableIn` goes by the same conditions: a throttled job is
+ * not runnable until a known time (a token, a retry, the end of a lease), or not in sight at all. `countAhead` of a job with
+ * a group counts the jobs of its group queue that run before it; of a job without one, the jobs of its queue without a group.
  *
- * The end of a lease: a running job counts although its lease has expired, and it counts once. What a claim does with such
- * a job of a type that it asks for is as if the job had just been reaped: job and slot come free together. So a claim may
- * leave it pending, exactly as `reapExpiredLeases` would have, and take another job in its place. A job without attempts
- * left keeps its slot until it is reaped.
+ * A running job with an expired lease still counts, and counts once. A claim that asks for its type treats it as if it had
+ * just been reaped: job and slot come free together. So a claim may leave it pending, as `reapExpiredLeases` would, and
+ * take another job instead. A job without attempts left keeps its slot until it is reaped.
  *
- * The jobs of one line run in the order of claims. In an ordered line the jobs that have begun (been claimed at least once:
- * they wait for a retry, were given back, reaped or redriven) go before all others, by `scheduledAt` and then creation, and
- * the others wait for them even while they are not due. Other jobs that are not due hold up nobody. All jobs of a group should
- * have the same `ordered`; where they differ, the store may treat each by its own or all as ordered.
+ * The jobs of one group queue run in the order of claims. In an ordered group, jobs that have begun (claimed at least once,
+ * and now waiting for a retry, released, reaped or redriven) run before all others, by `scheduledAt` and then creation.
+ * The others wait for them even while they are not due. Other jobs that are not due delay no job. All jobs of a group
+ * should have the same `ordered`; where they differ, the store may treat each by its own or all as ordered.
  *
  * An ordered group is stopped when a job whose `ordered` is `stop` fails by an outcome or by its last lease. A cancelled
  * job does not stop it, nor one that fails with its blocker. Redriving or deleting (not pruning) the job that stopped it
- * lets it go on, and so does `resumeGroup`. If several failed, the last one counts.
+ * resumes it, and so does `resumeGroup`. If several failed, the last one counts.
  *
- * Between the lines of one type turns decide, not priority: each line gets as many jobs as the others in proportion to its
- * weight. A line that had nothing to do, or was held back, gets no credit for it: it goes on from the turn that was served
- * last (of the type: its lines may all be closed at that moment), if that is later than its own. The types of a queue that has a rule or groups share a claim
- * evenly; in other queues claim order holds.
+ * Between the group queues of one type virtual time decides, not priority: each gets jobs in proportion to its weight. A
+ * group queue that was empty or throttled gets no credit: it resumes at the virtual time that the type served last, if that
+ * is later than its own. The types of a queue with a rule or groups share a claim evenly; in other queues claim order holds.
  *
- * A job without a group, in a queue without rules, is not concerned by any of this, and must not pay for it.
+ * A job without a group, in a queue without rules, is not concerned by any of this, and must cost nothing more.
  */
 
 /** A queue, or a type in it. */
@@ -95,7 +93,7 @@ export interface LimitUse {
   readonly running: number;
   /** How many claims `rate` allows at once now; null without a rate. */
   readonly tokens: number | null;
-  /** Lines with jobs that can run now, and lines whose jobs are held back. Up to 10,000 of each are counted. */
+  /** Group queues with jobs that can run now, and throttled ones. Up to 10,000 of each are counted. */
   readonly claimableGroups: number;
   readonly throttledGroups: number;
 }
@@ -103,11 +101,11 @@ export interface LimitUse {
 export interface GroupUse {
   readonly group: string;
   readonly running: number;
-  /** Jobs in its line that are due. Up to 1,000 are counted. */
+  /** Due jobs of the group. Up to 1,000 are counted. */
   readonly waiting: number;
   /** Since when the first of them has been waiting; null where none is. */
   readonly waitingSince: number | null;
-  /** What holds it back; null when nothing does. */
+  /** Null when the group is not throttled. */
   readonly throttledBy: ThrottleReason | null;
   /** The job whose failure stopped it. */
   readonly stoppedBy: string | null;
@@ -118,7 +116,7 @@ export interface ListGroupsCall {
   readonly typeName: string;
   /** True: only throttled groups. False: only groups that are not throttled. */
   readonly throttled?: boolean | undefined;
-  /** Those that have waited longest first, or those with the most running jobs. */
+  /** `waiting`: longest wait first. `running`: most running jobs first. */
   readonly order: "waiting" | "running";
   readonly limit: number;
 }
@@ -127,7 +125,7 @@ export const throttleReasons = ["paused", "concurrency", "rate", "stopped", "ord
 
 export type ThrottleReason = (typeof throttleReasons)[number];
 
-/** What keeps a pending job from being claimed although its time has come. */
+/** Why a pending job that is due is not claimed. */
 export interface Throttle {
   readonly by: ThrottleReason;
   /** Whose rule it is: of the queue (both null), of the type, or of the group. */
@@ -137,9 +135,9 @@ export interface Throttle {
   /** The limit that is reached (of a rate, its `limit`), and of `concurrency` how many are counted; otherwise null. */
   readonly limit: number | null;
   readonly inUse: number | null;
-  /** When it ends by itself, if that is known. */
+  /** When it ends without a change of rules or jobs; null if that is not known. */
   readonly claimableAt: number | null;
-  /** Up to five jobs that hold the slots, or that go before it; the failed job that stopped the group. */
+  /** Up to five jobs that hold the slots or run before it; or the failed job that stopped the group. */
   readonly jobIds: readonly string[];
 }
 
@@ -156,10 +154,10 @@ export interface CounterRepair {
 
 export interface Limits<TTxContext> {
   /**
-   * Changes what is named and leaves the rest. From then on claims keep to it: those that begin after this call has
-   * returned, at the latest. Nothing that runs is interrupted. With a first limit, the jobs that are running are counted.
+   * Changes the named fields and leaves the rest. Every claim that begins after this call has returned obeys the new rule.
+   * Running jobs are not interrupted. With a first limit, the running jobs are counted.
    * A rate begins with all its tokens. Editing it keeps what has been spent, up to an empty bucket (`keepSpent`); changing
-   * another part of a rule leaves tokens as they are. A change to what is there already is `unchanged`, also the version.
+   * another part of a rule leaves tokens as they are. A change to the present values is `unchanged` and keeps the version.
    */
   setRule(call: StateCall<TTxContext> & SetRuleCall): Promise<SetRuleResult>;
 
@@ -169,10 +167,10 @@ export interface Limits<TTxContext> {
    */
   listRules(call: StateCall<TTxContext> & { readonly queue: string | null }): Promise<LimitUse[]>;
 
-  /** The groups that have waiting or running jobs. Looks at a bounded number of them. */
+  /** The groups that have waiting or running jobs. Reads a bounded number of them. */
   listGroups(call: StateCall<TTxContext> & ListGroupsCall): Promise<GroupUse[]>;
 
-  /** Lets a stopped group go on. False when it was not stopped. */
+  /** Resumes a stopped group. False when it was not stopped. */
   resumeGroup(
     call: StateCall<TTxContext> & {
       readonly queue: string;
@@ -182,9 +180,9 @@ export interface Limits<TTxContext> {
   ): Promise<boolean>;
 
   /**
-   * What holds a pending job back that is due; null when nothing does, and for jobs that are not pending or not due. Of
-   * several reasons the outermost: queue, then type, then group. Decides by the same conditions as `claimJobs`: what is
-   * held is not taken by a claim, and the first of a line is taken by a claim with room if it is not held.
+   * Why a pending job that is due is throttled; null when it is not, and for jobs that are not pending or not due. Of
+   * several reasons the outermost: queue, then type, then group. Goes by the conditions of `claimJobs`: a claim never takes
+   * a throttled job, and takes the first of a group queue if that is not throttled.
    */
   explainThrottle(call: StateCall<TTxContext> & { readonly jobId: string }): Promise<Throttle | null>;
 

@@ -1,14 +1,14 @@
 import type { StateCall, StateCallInTransaction } from "./calls.ts";
 
-/** Where a recurring job stands. Core writes all of it; a store only has to find what is due. */
+/** The state of a recurring job between ticks. Core computes it; a store only has to find the due ones. */
 export interface RecurringJobProgress {
   /** The next time by the definition; null when there is none any more. */
   readonly nextNominalAt: number | null;
-  /** When to look at it again: the next time with its jitter, or sooner while a run waits; null for never. */
+  /** When the next tick handles it: the next time with its jitter, or sooner while a run waits; null for never. */
   readonly runsAt: number | null;
   /** The sequence that was started last. It may have been deleted since. */
   readonly lastSequenceId: string | null;
-  /** What became of its times so far, as text that only core can read. */
+  /** The runs started and skipped so far, as opaque JSON owned by core. */
   readonly tickHistory: string;
   /** The version of the time zone data by which `nextNominalAt` was computed; empty if it depends on none. */
   readonly timeZoneVersion: string;
@@ -16,12 +16,12 @@ export interface RecurringJobProgress {
 
 export interface NewRecurringJob extends RecurringJobProgress {
   readonly id: string;
-  /** Times, policies and the job to be started, as text that only core can read. */
+  /** Times, policies and the job to be started, as opaque JSON owned by core. */
   readonly definition: string;
   /** The program that declared it; null for one that was put at run time. */
   readonly owner: string | null;
   readonly paused: boolean;
-  /** Counts the changes that people and programs made. Ticks leave it alone. */
+  /** Raised by every put, pause and resume. Ticks do not change it. */
   readonly version: number;
 }
 
@@ -35,7 +35,7 @@ export interface ListRecurringCall {
   readonly limit: number;
   /** The id of the last one of the page before; null for the first page. */
   readonly after: string | null;
-  /** Only those of this owner. */
+  /** Only recurring jobs of this owner. */
   readonly owner?: string | undefined;
 }
 
@@ -56,8 +56,10 @@ export interface AdvancedRecurringJob extends RecurringJobProgress {
 }
 
 /**
- * Recurring jobs. A *tick* locks those that are due, creates their jobs and moves them on, in one transaction: either all of
- * it has happened or none. Whoever holds the lock decides, so several workers may tick at once.
+ * Recurring jobs. A *tick* locks due recurring jobs, creates their jobs and advances them, in one transaction. Only the
+ * transaction that holds the lock decides about a recurring job, so several workers may tick at once.
+ *
+ * A store whose transactions conflict instead of waiting (`capabilities.conflicts`) rolls one of two lock holders back.
  */
 export interface Recurring<TTxContext> {
   getRecurring(
@@ -71,31 +73,31 @@ export interface Recurring<TTxContext> {
   nextRecurringIn(call: StateCall<TTxContext>): Promise<number | null>;
 
   /**
-   * Reads one and locks it until the transaction ends, waiting for whoever holds the lock. Locks the id even if there is no
-   * recurring job with it: nobody else can put one meanwhile.
+   * Reads one and locks it until the transaction ends. Waits for another holder of the lock. Locks the id even if there is
+   * no recurring job with it: no other transaction can put one meanwhile.
    */
   lockRecurring(
     call: StateCallInTransaction<TTxContext> & { readonly id: string },
   ): Promise<StateRecurringJob | undefined>;
 
   /**
-   * Reads and locks up to `limit` that are not paused and whose `runsAt` has come, earliest first. Never waits: those that
-   * another transaction has locked are skipped.
+   * Reads and locks up to `limit` that are not paused and whose `runsAt` has come, earliest first. Never waits: skips
+   * recurring jobs that another transaction has locked.
    */
   lockDueRecurring(
     call: StateCallInTransaction<TTxContext> & LockDueRecurringCall,
   ): Promise<DueRecurringJobs>;
 
-  /** Stores one under its id, which `lockRecurring` has locked. What was there before is replaced; `createdAt` stays. */
+  /** Stores one under its id, which `lockRecurring` has locked. Replaces an earlier one, except for `createdAt`. */
   putRecurring(
     call: StateCallInTransaction<TTxContext> & { readonly job: NewRecurringJob },
   ): Promise<StateRecurringJob>;
 
-  /** Moves on those that this transaction has locked. Ignores ids that do not exist. */
+  /** Writes the progress of recurring jobs that this transaction has locked. Ignores ids that do not exist. */
   advanceRecurring(
     call: StateCallInTransaction<TTxContext> & { readonly jobs: readonly AdvancedRecurringJob[] },
   ): Promise<void>;
 
-  /** Removes them, and nothing that they started. Returns the ids of those that were there. */
+  /** Deletes recurring jobs, and no job that they started. Returns the ids that existed. */
   deleteRecurring(call: StateCall<TTxContext> & { readonly ids: readonly string[] }): Promise<string[]>;
 }

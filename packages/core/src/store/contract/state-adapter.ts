@@ -58,7 +58,7 @@ export type SyncOperation<TStore, TMethod extends keyof StoreMethods> = (
   now: number,
 ) => Awaited<ReturnType<StoreMethods[TMethod]>>;
 
-/** What one store can do and another cannot, beside the optional parts. Core asks here instead of trying. */
+/** How stores differ besides the optional parts. */
 export interface StateAdapterCapabilities {
   /**
    * What happens to a transaction that wants to change what another one has changed: it waits until that one has ended, or

@@ -123,7 +123,7 @@ export type FindWaiting = (sequenceIds: readonly string[]) => Awaitable<readonly
 
 /**
  * Walks from a sequence up through all that wait for it. If one of the blockers is met, waiting for them would close a
- * cycle: returns the way from that blocker to the sequence. This direction because usually nobody waits yet for the
+ * cycle: returns the way from that blocker to the sequence. This direction because usually no job waits yet for the
  * sequence of a new job.
  */
 export function* findCycle(

@@ -11,7 +11,7 @@ export const immediately: Schedule = { afterMs: 0 };
 // The largest date JavaScript can hold.
 const latestMs = 8_640_000_000_000_000;
 
-/** Never in the past: it is also the job's place in line, and nobody who comes now was there before. */
+/** At least the current time: `scheduledAt` also orders claims, and a new job must not overtake older ones. */
 export const resolveSchedule = (schedule: Schedule, now: number): number =>
   "at" in schedule ? Math.max(schedule.at, now) : Math.min(now + schedule.afterMs, latestMs);
 
@@ -69,7 +69,7 @@ export const createdStateJob = (job: NewJob, now: number): StateJob => ({
 export const attemptOf = ({ kind, note, jobId }: JobOutcome, now: number): StateAttempt | undefined =>
   note === undefined || kind === "complete" ? undefined : { ...note, jobId, outcome: kind, endedAt: now };
 
-/** The row for a job whose lease has run out, as it was before anybody took it back. A claim does not know the error. */
+/** The row for a job whose lease has run out, as it was before it was reaped. A claim has no error to store. */
 export const expiredAttempt = (
   job: StateJob,
   reap?: Pick<ReapCall, "error" | "fingerprint">,
@@ -89,7 +89,7 @@ export const expiredAttempt = (
 });
 
 // The states of a job. Each arrow is a function here that makes the next row from the one before; whether it may be used
-// is decided by whoever calls it.
+// is decided by its caller.
 //
 //                      created ─┬─ without blockers ──▶ pending
 //                               └─ with blockers ─────▶ blocked
@@ -259,7 +259,7 @@ export const withBlockers = (row: StateJob, blockerCount: number, openBlockers: 
   status: openBlockers > 0 ? "blocked" : "pending",
 });
 
-/** So many blockers have completed. A job that was failed or cancelled meanwhile only keeps count. */
+/** `completedBlockers` more blockers have completed. A job that was failed or cancelled meanwhile only counts down. */
 export const withFewerBlockers = (row: StateJob, completedBlockers: number, now: number): StateJob => {
   const openBlockers = Math.max(0, row.openBlockers - completedBlockers);
   return row.status === "blocked" && openBlockers === 0

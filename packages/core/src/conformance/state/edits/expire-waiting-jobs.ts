@@ -88,6 +88,12 @@ export const describeExpireWaitingJobs = ({ testAlone: test }: StateSuite): void
     assert.equal(again?.deduplicated, false);
   });
 
+  test("jobs that have begun do not use up the limit", async (scenario) => {
+    await scenario.run(await scenario.start({ expireAfterMs: 100 }));
+    const late = await scenario.start({ expireAfterMs: 200 });
+    assert.deepEqual(idsOf(await expireAt(scenario, baseTime + 1_000, 1)), [late.id]);
+  });
+
   test("takes at most as many as asked for, those first that expired first", async (scenario) => {
     const jobs = await scenario.startMany([5, 1, 4, 2, 3].map((ms) => ({ expireAfterMs: ms * 100 })));
     assert.deepEqual(idsOf(await expireAt(scenario, baseTime + 1_000, 2)), [jobs[1]!.id, jobs[3]!.id]);
