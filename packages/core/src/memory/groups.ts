@@ -122,12 +122,12 @@ export const rulesOver = ({ queue, rule }: QueueType): RulesOver => ({ queue: qu
 export const limitsOf = ({ type, group, orderedJobs }: GroupQueue): LimitValues =>
   limitsOfGroup(rulesOver(type), { group, ordered: orderedJobs > 0 ? true : null });
 
-/** The running jobs of a queue, of a type or of a group. */
 export const runningIn = (scope: Queue | QueueType | GroupQueue): JobRecord[] =>
   "types" in scope ? [...scope.types.values()].flatMap(runningIn) : [...scope.leased];
 
 export const inUse = (scope: Queue | QueueType | GroupQueue): LimitsInUse => {
-  const running = "types" in scope ? runningIn(scope).length : scope.leased.size;
+  const counted = "types" in scope ? [...scope.types.values()] : [scope];
+  const running = counted.reduce((sum, { leased }) => sum + leased.size, 0);
   return { running, bucketFullAt: scope.bucketFullAt };
 };
 

@@ -55,7 +55,7 @@ export const setRule: Operation<"setRule"> = (rows, call, now) => {
 
 export const resumeGroup: Operation<"resumeGroup"> = (rows, group) => resume(rows, group, null);
 
-/** The pending job that goes first in a group among those that are due. */
+/** The first pending job of a group that is due. */
 const firstWaiting = ({ pending }: GroupQueue, now: number): JobRecord | undefined =>
   [...dueIn(pending, now)].find((record) => claimableAt(record) <= now);
 
