@@ -114,7 +114,7 @@ const judge = async () => {
       max(created_at - nominal)::int AS late_max
     FROM started`);
   const [{ counted }] = await ask(`
-    SELECT sum((record::jsonb #>> '{counts,started}')::int + (record::jsonb #>> '{counts,caught_up}')::int)::int AS counted
+    SELECT sum((tick_history::jsonb #>> '{counts,started}')::int + (tick_history::jsonb #>> '{counts,caught_up}')::int)::int AS counted
     FROM $schema.recurring_job`);
   return {
     expected,
