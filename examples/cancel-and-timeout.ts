@@ -43,11 +43,11 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   await begun;
   print(`Progress: ${JSON.stringify((await leasehold.jobs.get({ id: wanted.id }))?.progress)}`);
   // #region cancel
-  const [cancelled] = await leasehold.jobs.cancel({
+  const { changed, skipped } = await leasehold.jobs.cancel({
     ids: [wanted.id],
     reason: "The user closed the page.",
   });
-  print(`Cancel: ${cancelled?.outcome}`);
+  print(`Cancelled: ${changed.length}, skipped: ${skipped.length}`);
   // #endregion
   try {
     await leasehold.waitForJobSequenceCompletion(wanted);

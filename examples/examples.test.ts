@@ -266,7 +266,7 @@ const examples: Record<string, Expectation> = {
     inAnyOrder: true,
     lines: [
       'Progress: {"percent":40}',
-      "Cancel: cancelled",
+      "Cancelled: 1, skipped: 0",
       "first was told: cancelled",
       "Failed (cancelled): The user closed the page.",
       "second was told: timeout",

@@ -61,7 +61,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #region redrive
   const { fingerprint } = causes[0]!;
   const plan = await leasehold.jobs.redrive({ filter: { fingerprint: fingerprint! }, dryRun: true });
-  print(`A redrive of this cause would revive ${plan.redriven.length}`);
+  print(`A redrive of this cause would revive ${plan.changed.length}`);
   // #endregion
 
   await worker.stop();

@@ -41,8 +41,10 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   // #endregion
 
   // #region delete
-  const { deletedJobs } = await leasehold.deleteJobSequences({ rootSequenceIds: [later.rootSequenceId] });
-  print(`Deleted: ${deletedJobs}`);
+  const { changed: deleted } = await leasehold.deleteJobSequences({
+    rootSequenceIds: [later.rootSequenceId],
+  });
+  print(`Deleted: ${deleted[0]?.jobs}`);
   const pruned = await leasehold.jobs.prune({ olderThanMs: 30 * 24 * 3_600_000 });
   print(`Finished more than 30 days ago: ${pruned.deletedJobs}`);
   // #endregion

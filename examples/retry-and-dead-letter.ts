@@ -81,7 +81,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   const filter = { typeName: "fetch-rates", failureReason: "attempts_exhausted" } as const;
   const plan = await leasehold.jobs.redrive({ filter, dryRun: true });
   print(
-    `A dry run would revive ${plan.redriven.length} job and ${plan.redriven[0]?.revivedJobIds.length} dependant.`,
+    `A dry run would revive ${plan.changed.length} job and ${plan.changed[0]?.revivedIds.length} dependant.`,
   );
   await leasehold.jobs.redrive({ filter });
   // #endregion

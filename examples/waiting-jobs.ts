@@ -45,7 +45,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   print(`It runs at second ${seconds(debounced!.scheduledAt)}`);
 
   // #region update
-  const { updated } = await leasehold.jobs.update({
+  const { changed: updated } = await leasehold.jobs.update({
     ids: [changed.id],
     typeName: "index-document",
     input: { id: "d-1", version: 99 },
@@ -59,7 +59,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
   });
   // #endregion
   print(`Moved to second ${seconds(updated[0]!.scheduledAt)}`);
-  print(`Would run now: ${report.updated.length}`);
+  print(`Would run now: ${report.changed.length}`);
 
   // #region expiry
   const code = await leasehold.startJobSequence({ typeName: "send-code", input: { to: "+49 30 1234" } });

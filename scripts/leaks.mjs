@@ -71,7 +71,8 @@ const worker = leasehold
 
 const remove = async (started) => {
   const rootSequenceIds = started.map(({ id }) => id);
-  const { deletedJobs } = await leasehold.deleteJobSequences({ rootSequenceIds });
+  const { changed } = await leasehold.deleteJobSequences({ rootSequenceIds });
+  const deletedJobs = changed.reduce((sum, { jobs }) => sum + jobs, 0);
   if (deletedJobs !== started.length)
     throw new Error(`${deletedJobs} of ${started.length} jobs were deleted`);
 };

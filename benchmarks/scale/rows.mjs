@@ -136,7 +136,7 @@ const operate = async (store, rows, report) => {
   );
   await time(
     "redrive by filter",
-    ({ redriven }, ms) => `${number(redriven.length)} jobs, ${rate(redriven.length, ms)}`,
+    ({ changed }, ms) => `${number(changed.length)} jobs, ${rate(changed.length, ms)}`,
     () => leasehold.jobs.redrive({ filter }),
     report,
   );

@@ -74,16 +74,17 @@ describe("cancel", () => {
       ["one", "two"].map((queue) => leasehold.startJobSequence({ typeName: "mail", input: null, queue })),
     );
     const order = await leasehold.startJobSequence({ typeName: "order", input: null });
-    const results = (outcome: string) =>
-      expect.arrayContaining(mails.map(({ id }) => ({ id, outcome })) as never[]);
+    const changed = expect.arrayContaining(mails.map(({ id }) => ({ id })) as never[]);
     expect(await json("cancel", "--type", "mail", "--dry-run")).toEqual({
       dryRun: true,
-      results: results("would_cancel"),
+      changed,
+      skipped: [],
     });
     expect((await run("cancel", "--type", "mail")).code).toBe(6);
     expect(await json("cancel", "--type", "mail", "--reason", "no stamps", "--yes")).toEqual({
       dryRun: false,
-      results: results("cancelled"),
+      changed,
+      skipped: [],
     });
     expect(await leasehold.jobs.get({ id: mails[0]!.id })).toMatchObject({
       failure: { error: { message: "no stamps" } },
@@ -102,7 +103,7 @@ describe("delete", () => {
     );
     await leasehold.jobs.cancel({ ids: [kept!.id, done!.id] });
     expect(await json("delete", "--type", "mail", "--dry-run")).toMatchObject({
-      plan: [{ rootSequenceId: done!.id, jobs: 1 }],
+      changed: [{ id: done!.id, jobs: 1 }],
     });
     expect(await json("delete", "--type", "mail", "--yes")).toMatchObject({ deletedJobs: 1 });
     const left = (await leasehold.jobs.list()).jobs.map(({ id }) => id);

@@ -39,13 +39,17 @@ export type {
 } from "./history/api.ts";
 
 export type {
-  CancelledJobSequence,
+  CancelOptions,
+  CancelReport,
+  ChangeReport,
+  DeleteOptions,
+  DeleteReport,
   JobChoice,
   PruneOptions,
   RedriveOptions,
   RedriveReport,
-  UpdateWaitingJobsOptions,
-  UpdateWaitingJobsReport,
+  UpdateOptions,
+  UpdateReport,
   WaitOptions,
 } from "./jobs/api/operate.ts";
 

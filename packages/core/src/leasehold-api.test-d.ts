@@ -155,7 +155,7 @@ const changed = await union.jobs.update({
   priority: 3,
 });
 
-void (changed.updated[0]?.scheduledAt satisfies Date | undefined);
+void (changed.changed[0]?.scheduledAt satisfies Date | undefined);
 
 void changed.skipped.map(({ reason }) => reason satisfies "not_found" | "not_waiting" | "other_type");
 
@@ -208,11 +208,11 @@ export type Tests = [
   Expect<Equal<(typeof counts)[number]["typeName"], "cleanup">>,
   Expect<
     Equal<
-      (typeof cancelled)[number]["outcome"],
-      "cancelled" | "already_completed" | "already_failed" | "not_found"
+      (typeof cancelled)["skipped"][number]["reason"],
+      "already_completed" | "already_failed" | "not_found"
     >
   >,
-  Expect<Equal<(typeof redriven)["redriven"][number]["revivedJobIds"], readonly JobId[]>>,
+  Expect<Equal<(typeof redriven)["changed"][number]["revivedIds"], readonly JobId[]>>,
 ];
 
 // --- a Leasehold of whatever types, as tools take it ---------------------------------------------------------------

@@ -19,12 +19,15 @@ import type {
 } from "./job-types/navigation.ts";
 import type { CompleteJobSequenceOptions } from "./jobs/api/complete.ts";
 import type {
-  CancelledJobSequence,
+  CancelOptions,
+  CancelReport,
+  DeleteOptions,
+  DeleteReport,
   PruneOptions,
   RedriveOptions,
   RedriveReport,
-  UpdateWaitingJobsOptions,
-  UpdateWaitingJobsReport,
+  UpdateOptions,
+  UpdateReport,
   WaitOptions,
 } from "./jobs/api/operate.ts";
 import type {
@@ -115,13 +118,10 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
     options: WaitOptions<TJobId, TTypeName>,
   ): Promise<CompletedJobSequence<JobSequenceOf<TJobId, TDefs, TTypeName>>>;
 
-  /** Deletes whole trees of sequences, whatever their status. */
+  /** Deletes whole trees of sequences: named ones, or those of finished jobs that a filter finds. */
   deleteJobSequences(
-    options: {
-      /** The ids of the sequences at the top of the trees. */
-      readonly rootSequenceIds: readonly TJobId[];
-    } & TransactionOption<TTxContext>,
-  ): Promise<{ readonly deletedJobs: number }>;
+    options: DeleteOptions<TDefs, TJobId> & TransactionOption<TTxContext>,
+  ): Promise<DeleteReport<TJobId>>;
 
   /**
    * Runs the callback in a transaction and notifies workers once it has committed. With the `isolationLevel`
@@ -221,13 +221,8 @@ export interface JobsApi<TDefs, TTxContext, TJobId extends string> {
 
   /** Ends sequences early: the current job fails with `cancelled`, and its handler is aborted if it runs. */
   cancel(
-    options: {
-      /** The ids of the sequences. */
-      readonly ids: readonly TJobId[];
-      /** Stored as the error message of the jobs. */
-      readonly reason?: string | undefined;
-    } & TransactionOption<TTxContext>,
-  ): Promise<readonly CancelledJobSequence<TJobId>[]>;
+    options: CancelOptions<TDefs, TJobId> & TransactionOption<TTxContext>,
+  ): Promise<CancelReport<TJobId>>;
 
   /** Runs failed jobs again, by id or by filter, together with the jobs that failed because of them. */
   redrive(
@@ -239,8 +234,8 @@ export interface JobsApi<TDefs, TTxContext, TJobId extends string> {
    * is left as it is.
    */
   update<TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>>(
-    options: UpdateWaitingJobsOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
-  ): Promise<UpdateWaitingJobsReport<TJobId>>;
+    options: UpdateOptions<TDefs, TJobId, TTypeName> & TransactionOption<TTxContext>,
+  ): Promise<UpdateReport<TJobId>>;
 
   /** Deletes trees that finished long ago, in batches, each in a transaction of its own. */
   prune(options: PruneOptions): Promise<{ readonly deletedJobs: number }>;

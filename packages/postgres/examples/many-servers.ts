@@ -72,7 +72,7 @@ export const redriveEverywhere = async (
     let cursor: string | null | undefined;
     do {
       const page = await leasehold.jobs.redrive({ filter: { typeName: "send-report" }, cursor });
-      redriven += page.redriven.length;
+      redriven += page.changed.length;
       cursor = page.cursor;
     } while (cursor);
     return redriven;

@@ -1,207 +1,182 @@
 import {
   type AnyJob,
-  JobSequenceHasDependantsError,
+  type CancelReport,
+  type ChangeReport,
+  type DeleteReport,
+  failureReasons,
   type RedriveReport,
-  type UpdateWaitingJobsReport,
+  type UpdateReport,
 } from "leasehold";
 import { plural } from "leasehold/adapter";
-import { type JobChoice, readChoice, type ReadChoice } from "../options/job-choice.ts";
+import { type JobChoice, type JobFilter, readChoice, type ReadChoice } from "../options/job-choice.ts";
 import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import { renderJobs } from "../output/job-tables.ts";
-import { createProgress } from "../output/output.ts";
 import { findJobs } from "../store/find-job.ts";
-import { eachPageOfJobs } from "../store/job-pages.ts";
 import type { AnyLeasehold } from "../store/store.ts";
 import { type CommandContext, confirm } from "./context.ts";
+
+type Changed<TReport> = TReport extends ChangeReport<infer TChanged, unknown> ? TChanged : never;
+
+type Skipped<TReport> = TReport extends ChangeReport<unknown, infer TSkipped> ? TSkipped : never;
+
+interface Outcome<TChanged, TSkipped> {
+  readonly changed: readonly TChanged[];
+  readonly skipped: readonly TSkipped[];
+}
+
+type ByFilter = Omit<JobFilter, "status">;
+
+/** Calls an operation with a filter until it has no more jobs, or once if there is a limit. */
+const throughFilter = async <TChanged, TSkipped>(
+  filter: ByFilter,
+  limit: number | undefined,
+  call: (choice: {
+    readonly filter: ByFilter;
+    readonly limit: number | undefined;
+    readonly cursor: string | null;
+  }) => Promise<ChangeReport<TChanged, TSkipped>>,
+): Promise<Outcome<TChanged, TSkipped>> => {
+  const changed: TChanged[] = [];
+  const skipped: TSkipped[] = [];
+  let cursor: string | null = null;
+  do {
+    const report: ChangeReport<TChanged, TSkipped> = await call({ filter, limit, cursor });
+    changed.push(...report.changed);
+    skipped.push(...report.skipped);
+    cursor = report.cursor;
+  } while (cursor !== null && limit === undefined);
+  return { changed, skipped };
+};
+
+const nothing = { changed: [], skipped: [] } as const;
+
+/** Asks before it changes jobs, with the report of a dry run, and shows the report. */
+const perform = async <TChanged, TSkipped>(
+  { output }: CommandContext,
+  { dryRun, yes }: { readonly dryRun: boolean; readonly yes?: boolean },
+  {
+    run,
+    question,
+    show,
+  }: {
+    readonly run: (dryRun: boolean) => Promise<Outcome<TChanged, TSkipped>>;
+    readonly question: (plan: Outcome<TChanged, TSkipped>) => string;
+    readonly show: (outcome: Outcome<TChanged, TSkipped>, dryRun: boolean) => void | Promise<void>;
+  },
+): Promise<void> => {
+  if (dryRun || yes !== true) {
+    const plan = await run(true);
+    if (dryRun || plan.changed.length === 0) return show(plan, dryRun);
+    await confirm(output, question(plan), { yes, dryRun });
+  }
+  return show(await run(false), false);
+};
+
+const notFound = (missing: readonly string[]) => missing.map((id) => ({ id, reason: "not_found" }) as const);
+
+const exitCodeOf = (missing: readonly string[]): ExitCode =>
+  missing.length > 0 ? exitCodes.notFound : exitCodes.done;
 
 export interface CancelChoice extends Omit<JobChoice, "reason"> {
   readonly reason?: string;
 }
 
-const outcomeTexts = {
-  cancelled: "cancelled",
-  would_cancel: "would be cancelled",
+const cancelSkipTexts: Readonly<Record<Skipped<CancelReport<string>>["reason"], string>> = {
   already_completed: "had completed already",
   already_failed: "had failed already",
   not_found: "does not exist",
-} as const;
-
-interface Outcome {
-  readonly id: string;
-  readonly outcome: keyof typeof outcomeTexts;
-}
-
-const foresee = async (leasehold: AnyLeasehold, id: string): Promise<Outcome> => {
-  const status = (await leasehold.jobs.getSequence({ id }))?.status;
-  if (status === undefined) return { id, outcome: "not_found" };
-  return {
-    id,
-    outcome:
-      status === "completed" ? "already_completed" : status === "failed" ? "already_failed" : "would_cancel",
-  };
 };
 
-const batchSize = 500;
-
-const inBatches = async (
-  ids: readonly string[],
-  work: (batch: readonly string[]) => Promise<readonly Outcome[]>,
-): Promise<readonly Outcome[]> => {
-  const outcomes: Outcome[] = [];
-  for (let start = 0; start < ids.length; start += batchSize)
-    outcomes.push(...(await work(ids.slice(start, start + batchSize))));
-  return outcomes;
-};
-
-/** Takes ids of sequences, and of any job in one, or a filter of jobs that are not finished. */
+/** Takes ids of sequences, and of any job in one, or a filter of unfinished jobs. */
 export const cancel = async (
   context: CommandContext,
   ids: readonly string[],
   { reason, ...choice }: CancelChoice,
 ): Promise<ExitCode> => {
   const { filter, limit } = readChoice(ids, choice);
-  const { dryRun, yes } = choice;
   return context.withStore({ notifies: true }, async ({ leasehold }) => {
     const { output } = context;
     const { jobs, missing } = await findJobs(leasehold, ids);
-    const chosen = new Set(jobs.map((job) => job.sequenceId));
-    if (filter !== undefined)
-      for await (const page of eachPageOfJobs(leasehold, ["blocked", "pending", "running"], filter, limit))
-        for (const job of page) chosen.add(job.sequenceId);
-    const sequenceIds = [...chosen];
-    const cancelAll = async (): Promise<readonly Outcome[]> => {
-      if (sequenceIds.length === 0) return [];
-      if (dryRun)
-        return inBatches(sequenceIds, (batch) => Promise.all(batch.map((id) => foresee(leasehold, id))));
-      await confirm(output, `Cancel ${plural(sequenceIds.length, "sequence")}?`, { yes, dryRun });
-      return inBatches(sequenceIds, (batch) => leasehold.jobs.cancel({ ids: batch, reason }));
-    };
-    const results = [...(await cancelAll()), ...missing.map((id) => ({ id, outcome: "not_found" as const }))];
-    if (output.json) output.printJson({ dryRun, results });
-    else if (results.length === 0) output.note("No jobs.");
-    else for (const { id, outcome } of results) output.print(`${id}  ${outcomeTexts[outcome]}`);
-    return results.some(({ outcome }) => outcome === "not_found") ? exitCodes.notFound : exitCodes.done;
+    const sequenceIds = [...new Set(jobs.map((job) => job.sequenceId))];
+    await perform<Changed<CancelReport<string>>, Skipped<CancelReport<string>>>(context, choice, {
+      run: async (dryRun) => {
+        const { changed, skipped } =
+          filter === undefined
+            ? await leasehold.jobs.cancel({ ids: sequenceIds, reason, dryRun })
+            : await throughFilter(filter, limit, (chosen) =>
+                leasehold.jobs.cancel({ ...chosen, reason, dryRun }),
+              );
+        return { changed, skipped: [...skipped, ...notFound(missing)] };
+      },
+      question: ({ changed }) => `Cancel ${plural(changed.length, "sequence")}?`,
+      show: ({ changed, skipped }, dryRun) => {
+        if (output.json) return output.printJson({ dryRun, changed, skipped });
+        if (changed.length + skipped.length === 0) return output.note("No jobs.");
+        for (const { id } of changed) output.print(`${id}  ${dryRun ? "would be cancelled" : "cancelled"}`);
+        for (const { id, reason: why } of skipped) output.print(`${id}  ${cancelSkipTexts[why]}`);
+      },
+    });
+    return exitCodeOf(missing);
   });
 };
-
-export interface Skipped {
-  readonly id: string;
-  readonly reason: "not_found" | "not_failed" | "unfinished" | "has_dependants";
-}
-
-/** What is to be deleted, and what was set aside already. */
-export interface Chosen {
-  readonly jobs: readonly AnyJob[];
-  readonly skipped: readonly Skipped[];
-}
-
-export interface DeleteOptions {
-  readonly dryRun: boolean;
-  readonly force?: boolean;
-  readonly yes?: boolean;
-}
 
 /** Which jobs to delete, and how. */
 export interface DeleteChoice extends JobChoice {
   readonly force?: boolean;
 }
 
-interface Tree {
-  readonly rootSequenceId: string;
-  readonly jobs: number;
+interface SkippedTree {
+  readonly id: string;
+  readonly reason: Skipped<DeleteReport<string>>["reason"] | "not_failed";
 }
 
-const skipTexts: Readonly<Record<Skipped["reason"], string>> = {
+const deleteSkipTexts: Readonly<Record<SkippedTree["reason"], string>> = {
   not_found: "there is no such job",
   not_failed: "the job has not failed",
   unfinished: "other jobs of its tree are not finished (--force deletes them too)",
   has_dependants: "jobs of another tree wait for it",
 };
 
-const batchSizeDeleteTrees = 200;
-
 const mostListed = 50;
 
-/** Jobs are deleted with the whole tree they belong to: what was started from one another goes together. */
-const chooseTrees = async (
+/** Deletes the trees of the chosen jobs. `skipped` has named jobs that are not to be deleted. */
+const deleteJobs = async (
+  context: CommandContext,
   leasehold: AnyLeasehold,
-  jobs: readonly AnyJob[],
-  force: boolean,
-): Promise<{ readonly trees: Tree[]; readonly skipped: Skipped[] }> => {
-  const trees: Tree[] = [];
-  const skipped: Skipped[] = [];
-  for (const rootSequenceId of new Set(jobs.map((job) => job.rootSequenceId))) {
-    const counts = await leasehold.jobs.count({ rootSequenceId });
-    const unfinished = counts.some(({ status }) => status !== "completed" && status !== "failed");
-    if (unfinished && !force) skipped.push({ id: rootSequenceId, reason: "unfinished" });
-    else trees.push({ rootSequenceId, jobs: counts.reduce((sum, { count }) => sum + count, 0) });
-  }
-  return { trees, skipped };
-};
-
-const deleteTrees = async (
-  leasehold: AnyLeasehold,
-  roots: readonly string[],
-): Promise<{ readonly deletedJobs: number; readonly skipped: Skipped[] }> => {
-  try {
-    return { ...(await leasehold.deleteJobSequences({ rootSequenceIds: roots })), skipped: [] };
-  } catch (error) {
-    if (!(error instanceof JobSequenceHasDependantsError)) throw error;
-    if (roots.length === 1) return { deletedJobs: 0, skipped: [{ id: roots[0]!, reason: "has_dependants" }] };
-  }
-  // One that cannot go keeps the others of its call: try them by themselves.
-  const results = [];
-  for (const root of roots) results.push(await deleteTrees(leasehold, [root]));
-  return {
-    deletedJobs: results.reduce((sum, { deletedJobs }) => sum + deletedJobs, 0),
-    skipped: results.flatMap(({ skipped }) => skipped),
-  };
-};
-
-/** Deletes the trees that jobs belong to, for good. */
-export const deleteJobs = async (
-  { output }: CommandContext,
-  leasehold: AnyLeasehold,
-  chosen: Chosen,
-  { dryRun, force, yes }: DeleteOptions,
-): Promise<ExitCode> => {
-  const { trees, skipped: unfinished } = await chooseTrees(leasehold, chosen.jobs, force === true);
-  const skipped = [...chosen.skipped, ...unfinished];
-  const jobsInTrees = trees.reduce((sum, { jobs }) => sum + jobs, 0);
-  let deletedJobs = dryRun ? jobsInTrees : 0;
-  if (!dryRun && trees.length > 0) {
-    const what = `${plural(jobsInTrees, "job")} in ${plural(trees.length, "tree")}`;
-    await confirm(output, `Delete ${what} for good?`, { yes, dryRun });
-    const progress = createProgress(output);
-    for (let start = 0; start < trees.length; start += batchSizeDeleteTrees) {
-      const roots = trees
-        .slice(start, start + batchSizeDeleteTrees)
-        .map(({ rootSequenceId }) => rootSequenceId);
-      const result = await deleteTrees(leasehold, roots);
-      deletedJobs += result.deletedJobs;
-      skipped.push(...result.skipped);
-      progress.update("deleting", start + roots.length, trees.length);
-    }
-    progress.end();
-  }
-  if (output.json) {
-    output.printJson({
-      dryRun,
-      deletedJobs,
-      trees: trees.length,
-      skipped,
-      ...(dryRun ? { plan: trees } : {}),
-    });
-  } else {
-    for (const { id, reason } of skipped) output.note(`${id} skipped: ${skipTexts[reason]}.`);
-    if (dryRun) {
-      for (const { rootSequenceId, jobs } of trees.slice(0, mostListed))
-        output.print(`${rootSequenceId}  ${plural(jobs, "job")}`);
-      if (trees.length > mostListed) output.print(`and ${plural(trees.length - mostListed, "more tree")}`);
-    }
-    output.print(`${dryRun ? "Would delete" : "Deleted"} ${plural(deletedJobs, "job")}.`);
-  }
-  return skipped.some(({ reason }) => reason === "not_found") ? exitCodes.notFound : exitCodes.done;
+  chosen: ReadChoice & { readonly jobs: readonly AnyJob[]; readonly skipped: readonly SkippedTree[] },
+  { force, ...choice }: DeleteChoice,
+): Promise<void> => {
+  const { output } = context;
+  const { filter, limit, jobs } = chosen;
+  const onlyFinished = force !== true;
+  const rootSequenceIds = [...new Set(jobs.map((job) => job.rootSequenceId))];
+  const count = (trees: readonly Changed<DeleteReport<string>>[]): number =>
+    trees.reduce((sum, tree) => sum + tree.jobs, 0);
+  return perform<Changed<DeleteReport<string>>, SkippedTree>(context, choice, {
+    run: async (dryRun) => {
+      const { changed, skipped } =
+        filter === undefined
+          ? await leasehold.deleteJobSequences({ rootSequenceIds, onlyFinished, dryRun })
+          : await throughFilter(filter, limit, (page) =>
+              leasehold.deleteJobSequences({ ...page, onlyFinished, dryRun }),
+            );
+      return { changed, skipped: [...chosen.skipped, ...skipped] };
+    },
+    question: ({ changed }) =>
+      `Delete ${plural(count(changed), "job")} in ${plural(changed.length, "tree")} for good?`,
+    show: ({ changed, skipped }, dryRun) => {
+      const deletedJobs = count(changed);
+      if (output.json) return output.printJson({ dryRun, deletedJobs, changed, skipped });
+      for (const { id, reason } of skipped) output.note(`${id} skipped: ${deleteSkipTexts[reason]}.`);
+      if (dryRun) {
+        for (const tree of changed.slice(0, mostListed))
+          output.print(`${tree.id}  ${plural(tree.jobs, "job")}`);
+        if (changed.length > mostListed)
+          output.print(`and ${plural(changed.length - mostListed, "more tree")}`);
+      }
+      output.print(`${dryRun ? "Would delete" : "Deleted"} ${plural(deletedJobs, "job")}.`);
+    },
+  });
 };
 
 /** Takes ids of sequences, and of any job in one, or a filter of finished jobs. */
@@ -210,37 +185,12 @@ export const deleteFinished = async (
   ids: readonly string[],
   choice: DeleteChoice,
 ): Promise<ExitCode> => {
-  const { filter, limit } = readChoice(ids, choice);
+  const read = readChoice(ids, choice);
   return context.withStore({}, async ({ leasehold }) => {
-    const { jobs: named, missing } = await findJobs(leasehold, ids);
-    const jobs: AnyJob[] = [...named];
-    if (filter !== undefined)
-      for await (const page of eachPageOfJobs(leasehold, ["completed", "failed"], filter, limit))
-        jobs.push(...page);
-    const skipped = missing.map((id) => ({ id, reason: "not_found" as const }));
-    return deleteJobs(context, leasehold, { jobs, skipped }, choice);
+    const { jobs, missing } = await findJobs(leasehold, ids);
+    await deleteJobs(context, leasehold, { ...read, jobs, skipped: notFound(missing) }, choice);
+    return exitCodeOf(missing);
   });
-};
-
-const chooseJobs = async (
-  leasehold: AnyLeasehold,
-  ids: readonly string[],
-  { filter, limit }: ReadChoice,
-): Promise<Chosen> => {
-  if (filter !== undefined) {
-    const jobs = [];
-    for await (const page of eachPageOfJobs(leasehold, ["failed"], filter, limit)) jobs.push(...page);
-    return { jobs, skipped: [] };
-  }
-  const { jobs, missing } = await findJobs(leasehold, ids);
-  const isFailed = ({ status }: (typeof jobs)[number]): boolean => status === "failed";
-  return {
-    jobs: jobs.filter(isFailed),
-    skipped: [
-      ...missing.map((id) => ({ id, reason: "not_found" as const })),
-      ...jobs.filter((job) => !isFailed(job)).map(({ id }) => ({ id, reason: "not_failed" as const })),
-    ],
-  };
 };
 
 export const deleteFailed = async (
@@ -248,15 +198,31 @@ export const deleteFailed = async (
   ids: readonly string[],
   choice: DeleteChoice,
 ): Promise<ExitCode> => {
-  const read = readChoice(ids, choice);
-  return context.withStore({}, async ({ leasehold }) =>
-    deleteJobs(context, leasehold, await chooseJobs(leasehold, ids, read), choice),
-  );
+  const { filter, limit } = readChoice(ids, choice);
+  return context.withStore({}, async ({ leasehold }) => {
+    const { jobs, missing } = await findJobs(leasehold, ids);
+    const isFailed = ({ status }: AnyJob): boolean => status === "failed";
+    const notFailed = jobs.filter((job) => !isFailed(job));
+    await deleteJobs(
+      context,
+      leasehold,
+      {
+        // Only failed jobs have a reason.
+        filter: filter && { failureReason: failureReasons, ...filter },
+        limit,
+        jobs: jobs.filter(isFailed),
+        skipped: [
+          ...notFound(missing),
+          ...notFailed.map(({ id }) => ({ id, reason: "not_failed" }) as const),
+        ],
+      },
+      choice,
+    );
+    return exitCodeOf(missing);
+  });
 };
 
-type Report = Omit<RedriveReport<string>, "cursor">;
-
-const skipTextsFailedRedrive: Readonly<Record<Report["skipped"][number]["reason"], string>> = {
+const redriveSkipTexts: Readonly<Record<Skipped<RedriveReport<string>>["reason"], string>> = {
   not_found: "does not exist",
   not_failed: "has not failed",
   blocker_failed: "waits for a sequence that has failed itself: redrive that one",
@@ -268,91 +234,71 @@ export interface RedriveChoice extends JobChoice {
   readonly at?: { readonly at: Date } | { readonly afterMs: number };
 }
 
-const mostListedFailedRedrive = 50;
-
-interface OutcomeFailedRedrive extends Report {
-  /** A sample of the redriven jobs, for the output. */
-  readonly examples: readonly AnyJob[];
-}
-
-/** Page by page, so that any number can be redriven. */
-const redriveAll = async (
-  leasehold: AnyLeasehold,
-  pages: AsyncIterable<readonly AnyJob[]> | Iterable<readonly AnyJob[]>,
-  { dryRun, at }: { readonly dryRun: boolean; readonly at: RedriveChoice["at"] },
-): Promise<OutcomeFailedRedrive> => {
-  const redriven: Report["redriven"][number][] = [];
-  const skipped: Report["skipped"][number][] = [];
-  const examples: AnyJob[] = [];
-  for await (const jobs of pages) {
-    if (jobs.length === 0) continue;
-    const report = await leasehold.jobs.redrive({ ids: jobs.map(({ id }) => id), dryRun, schedule: at });
-    redriven.push(...report.redriven);
-    skipped.push(...report.skipped);
-    const alive = new Set(report.redriven.map(({ jobId }) => jobId));
-    if (examples.length < mostListedFailedRedrive) examples.push(...jobs.filter(({ id }) => alive.has(id)));
-  }
-  // One that was revived with another of an earlier page is no longer failed when its own page comes.
-  const revived = new Set(redriven.flatMap(({ revivedJobIds }) => revivedJobIds));
-  return {
-    redriven,
-    skipped: skipped.filter(({ jobId, reason }) => reason !== "not_failed" || !revived.has(jobId)),
-    examples: examples.slice(0, mostListedFailedRedrive),
-  };
-};
+type Redriven = Outcome<Changed<RedriveReport<string>>, Skipped<RedriveReport<string>>>;
 
 /** Each job once, whether it was chosen, revived with another one, or both. */
-const countOf = ({ redriven }: Report): { readonly all: number; readonly revived: number } => {
-  const chosen = new Set(redriven.map(({ jobId }) => jobId));
-  const all = new Set([...chosen, ...redriven.flatMap(({ revivedJobIds }) => revivedJobIds)]);
+const countOf = ({ changed }: Redriven): { readonly all: number; readonly revived: number } => {
+  const chosen = new Set(changed.map(({ id }) => id));
+  const all = new Set([...chosen, ...changed.flatMap(({ revivedIds }) => revivedIds)]);
   return { all: all.size, revived: all.size - chosen.size };
 };
 
-const show = ({ output }: CommandContext, outcome: OutcomeFailedRedrive, dryRun: boolean): void => {
-  const { redriven, skipped, examples } = outcome;
+/** A job that was revived by an earlier call is no longer failed when its own call comes. */
+const withoutRevived = ({ changed, skipped }: Redriven): Redriven => {
+  const revived = new Set(changed.flatMap(({ revivedIds }) => revivedIds));
+  return {
+    changed,
+    skipped: skipped.filter(({ id, reason }) => reason !== "not_failed" || !revived.has(id)),
+  };
+};
+
+const showRedriven = async (
+  { output }: CommandContext,
+  leasehold: AnyLeasehold,
+  outcome: Redriven,
+  dryRun: boolean,
+): Promise<void> => {
+  const { changed, skipped } = outcome;
   const { all, revived } = countOf(outcome);
-  if (output.json) return output.printJson({ dryRun, jobs: all, redriven, skipped });
-  for (const { jobId, reason } of skipped)
-    output.note(`${jobId} skipped: it ${skipTextsFailedRedrive[reason]}.`);
-  if (dryRun && examples.length > 0) {
-    output.print(renderJobs(output, examples));
-    const more = redriven.length - examples.length;
-    if (more > 0) output.print(`and ${plural(more, "more job")}`);
+  if (output.json) return output.printJson({ dryRun, jobs: all, changed, skipped });
+  for (const { id, reason } of skipped) output.note(`${id} skipped: it ${redriveSkipTexts[reason]}.`);
+  if (dryRun && changed.length > 0) {
+    const shown = changed.slice(0, mostListed).map(({ id }) => id);
+    const { jobs } = await leasehold.jobs.list({ id: shown, limit: mostListed, order: "oldest" });
+    output.print(renderJobs(output, jobs));
+    if (changed.length > shown.length)
+      output.print(`and ${plural(changed.length - shown.length, "more job")}`);
   }
   const parts =
     revived === 0
       ? ""
-      : `: ${redriven.length} that were chosen, and ${revived} that had failed because of them`;
+      : `: ${changed.length} that were chosen, and ${revived} that had failed because of them`;
   output.print(`${dryRun ? "Would redrive" : "Redrove"} ${plural(all, "job")}${parts}.`);
 };
 
 export const redriveFailed = async (
   context: CommandContext,
   ids: readonly string[],
-  choice: RedriveChoice,
+  { at: schedule, ...choice }: RedriveChoice,
 ): Promise<ExitCode> => {
   const { filter, limit } = readChoice(ids, choice);
   return context.withStore({ notifies: true }, async ({ leasehold }) => {
-    const { output } = context;
-    const found = await findJobs(leasehold, ids);
-    const missing = found.missing.map((jobId) => ({ jobId, reason: "not_found" as const }));
-    const redrive = async (dryRun: boolean): Promise<OutcomeFailedRedrive> => {
-      const pages =
-        filter === undefined ? [found.jobs] : eachPageOfJobs(leasehold, ["failed"], filter, limit);
-      const outcome = await redriveAll(leasehold, pages, { dryRun, at: choice.at });
-      return { ...outcome, skipped: [...outcome.skipped, ...missing] };
-    };
-    const exitCode = missing.length > 0 ? exitCodes.notFound : exitCodes.done;
-    if (choice.dryRun || choice.yes !== true) {
-      const plan = await redrive(true);
-      if (choice.dryRun || plan.redriven.length === 0) {
-        show(context, plan, choice.dryRun);
-        return exitCode;
-      }
-      await confirm(output, `Redrive ${plural(countOf(plan).all, "job")}?`, choice);
-    }
-    show(context, await redrive(false), false);
-    return exitCode;
+    const { jobs, missing } = await findJobs(leasehold, ids);
+    const found = jobs.map(({ id }) => id);
+    await perform<Changed<RedriveReport<string>>, Skipped<RedriveReport<string>>>(context, choice, {
+      run: async (dryRun) => {
+        const { changed, skipped } =
+          filter === undefined
+            ? await leasehold.jobs.redrive({ ids: found, dryRun, schedule })
+            : await throughFilter(filter, limit, (chosen) =>
+                leasehold.jobs.redrive({ ...chosen, dryRun, schedule }),
+              );
+        return withoutRevived({ changed, skipped: [...skipped, ...notFound(missing)] });
+      },
+      question: (plan) => `Redrive ${plural(countOf(plan).all, "job")}?`,
+      show: (outcome, dryRun) => showRedriven(context, leasehold, outcome, dryRun),
+    });
+    return exitCodeOf(missing);
   });
 };
 
@@ -364,9 +310,7 @@ export interface WaitingChange {
 
 type Change = Omit<Parameters<AnyLeasehold["jobs"]["update"]>[0], "ids" | "filter">;
 
-type ReportWaitingUpdate = Omit<UpdateWaitingJobsReport<string>, "cursor">;
-
-const skipTextsWaitingUpdate: Readonly<Record<ReportWaitingUpdate["skipped"][number]["reason"], string>> = {
+const updateSkipTexts: Readonly<Record<Skipped<UpdateReport<string>>["reason"], string>> = {
   not_found: "does not exist",
   not_waiting: "does not wait",
   other_type: "is of another type than the input is for",
@@ -394,71 +338,40 @@ const toChange = ({ at, priority, input }: WaitingChange, typeName: () => string
   };
 };
 
-/** Portion by portion, so that any number can be changed. */
-const updateAll = async (
-  leasehold: AnyLeasehold,
-  ids: readonly string[],
-  { filter, limit = Number.MAX_SAFE_INTEGER }: ReadChoice,
-  change: Change,
-  dryRun: boolean,
-): Promise<ReportWaitingUpdate> => {
-  if (filter === undefined)
-    return ids.length === 0
-      ? { updated: [], skipped: [] }
-      : leasehold.jobs.update({ ...change, ids, dryRun } as never);
-  const updated: ReportWaitingUpdate["updated"][number][] = [];
-  const skipped: ReportWaitingUpdate["skipped"][number][] = [];
-  let cursor: string | null = null;
-  do {
-    const room = Math.min(10_000, limit - updated.length);
-    const options = { ...change, filter, dryRun, limit: room, cursor };
-    const report: UpdateWaitingJobsReport<string> = await leasehold.jobs.update(options as never);
-    updated.push(...report.updated);
-    skipped.push(...report.skipped);
-    cursor = report.cursor;
-  } while (cursor !== null && updated.length < limit);
-  return { updated, skipped };
-};
-
-const showWaitingUpdate = (
-  { output }: CommandContext,
-  { updated, skipped }: ReportWaitingUpdate,
-  dryRun: boolean,
-): void => {
-  if (output.json) return output.printJson({ dryRun, updated, skipped });
-  for (const { jobId, reason, status } of skipped)
-    output.note(
-      `${jobId} skipped: it ${skipTextsWaitingUpdate[reason]}${status === null ? "" : ` (${status})`}.`,
-    );
-  output.print(`${dryRun ? "Would change" : "Changed"} ${plural(updated.length, "job")}.`);
-};
-
 export const updateWaiting = async (
   context: CommandContext,
   ids: readonly string[],
   options: JobChoice & WaitingChange,
 ): Promise<ExitCode> => {
-  const choice = readChoice(ids, options);
+  const { filter, limit } = readChoice(ids, options);
   return context.withStore({ notifies: true }, async ({ leasehold }) => {
     const { output } = context;
     const { jobs, missing } = await findJobs(leasehold, ids);
     const change = toChange(options, () => typeOfInput(jobs, options));
     const found = jobs.map(({ id }) => id);
-    const update = async (dryRun: boolean): Promise<ReportWaitingUpdate> => {
-      const { updated, skipped } = await updateAll(leasehold, found, choice, change, dryRun);
-      const unknown = missing.map((jobId) => ({ jobId, reason: "not_found", status: null }) as const);
-      return { updated, skipped: [...skipped, ...unknown] };
-    };
-    const exitCode = missing.length > 0 ? exitCodes.notFound : exitCodes.done;
-    if (options.dryRun || options.yes !== true) {
-      const plan = await update(true);
-      if (options.dryRun || plan.updated.length === 0) {
-        showWaitingUpdate(context, plan, options.dryRun);
-        return exitCode;
-      }
-      await confirm(output, `Change ${plural(plan.updated.length, "job")}?`, options);
-    }
-    showWaitingUpdate(context, await update(false), false);
-    return exitCode;
+    const update = (choice: object, dryRun: boolean): Promise<UpdateReport<string>> =>
+      leasehold.jobs.update({ ...change, ...choice, dryRun } as never);
+    await perform<Changed<UpdateReport<string>>, Skipped<UpdateReport<string>>>(context, options, {
+      run: async (dryRun) => {
+        const { changed, skipped } =
+          filter === undefined
+            ? found.length === 0
+              ? nothing
+              : await update({ ids: found }, dryRun)
+            : await throughFilter(filter, limit, (chosen) => update(chosen, dryRun));
+        const unknown = notFound(missing).map((skip) => ({ ...skip, status: null }));
+        return { changed, skipped: [...skipped, ...unknown] };
+      },
+      question: ({ changed }) => `Change ${plural(changed.length, "job")}?`,
+      show: ({ changed, skipped }, dryRun) => {
+        if (output.json) return output.printJson({ dryRun, changed, skipped });
+        for (const { id, reason, status } of skipped)
+          output.note(
+            `${id} skipped: it ${updateSkipTexts[reason]}${status === null ? "" : ` (${status})`}.`,
+          );
+        output.print(`${dryRun ? "Would change" : "Changed"} ${plural(changed.length, "job")}.`);
+      },
+    });
+    return exitCodeOf(missing);
   });
 };

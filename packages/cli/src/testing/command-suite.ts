@@ -81,13 +81,13 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       const foreseen = await json("cancel", id, "--dry-run");
       expect(foreseen).toEqual({
         code: 0,
-        value: { dryRun: true, results: [{ id, outcome: "would_cancel" }] },
+        value: { dryRun: true, changed: [{ id }], skipped: [] },
       });
       expect((await folder.run("inspect", id)).stdout).toContain("It is scheduled for");
       const cancelled = await json("cancel", id, "--reason", "changed my mind", "--yes");
       expect(cancelled).toEqual({
         code: 0,
-        value: { dryRun: false, results: [{ id, outcome: "cancelled" }] },
+        value: { dryRun: false, changed: [{ id }], skipped: [] },
       });
       const after = await folder.run("inspect", id);
       expect(after.stdout).toContain("failed: cancelled");
@@ -197,7 +197,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect((await folder.run("waiting", "update", "--all", "--input", "2", "--yes")).code).toBe(2);
       expect((await folder.run("waiting", "run-now", "--type", "a")).code).toBe(6);
       const plan = await json("waiting", "run-now", "--type", "a", "--dry-run");
-      expect(plan.value.updated).toHaveLength(2);
+      expect(plan.value.changed).toHaveLength(2);
       const change = ["--priority", "7", "--input", "2", "--at", "2h", "--yes"];
       const changed = await folder.run("waiting", "update", first, ...change);
       expect(changed).toMatchObject({ code: 0, stdout: "Changed 1 job.\n" });
@@ -230,7 +230,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(shown.stdout).not.toContain("\u001b[");
 
       const plan = await json("failed", "redrive", "--type", "a", "--dry-run");
-      expect(plan.value.redriven).toHaveLength(2);
+      expect(plan.value.changed).toHaveLength(2);
       const unconfirmed = await folder.run("failed", "redrive", "--type", "a");
       expect(unconfirmed.code).toBe(6);
       expect(unconfirmed.stderr).toContain("--yes");

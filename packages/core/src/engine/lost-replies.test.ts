@@ -74,7 +74,7 @@ describe.each(["commit", "reply"] as const)("when the %s of a call is lost, and 
     await cancel();
     const report = await losing(what, () => leasehold.jobs.redrive({ ids: [work.id] }));
     expect(report).toEqual({
-      redriven: [{ jobId: work.id, sequenceId: work.id, revivedJobIds: [waits.id] }],
+      changed: [{ id: work.id, sequenceId: work.id, revivedIds: [waits.id] }],
       skipped: [],
       cursor: null,
     });
@@ -83,7 +83,7 @@ describe.each(["commit", "reply"] as const)("when the %s of a call is lost, and 
 
   it("a cancellation announces what it did, once", async () => {
     const { losing, work, events, cancel } = await createStory();
-    expect(await losing(what, cancel)).toEqual([{ id: work.id, outcome: "cancelled" }]);
+    expect(await losing(what, cancel)).toMatchObject({ changed: [{ id: work.id }], skipped: [] });
     expect(events).toMatchObject({ jobFailed: 2, jobCancelled: 1 });
     await cancel();
     expect(events).toMatchObject({ jobFailed: 2, jobCancelled: 1 });
@@ -93,8 +93,10 @@ describe.each(["commit", "reply"] as const)("when the %s of a call is lost, and 
     const { leasehold, losing, work, waits, events } = await createStory();
     const rootSequenceIds = [work.id, waits.id];
     const remove = () => leasehold.deleteJobSequences({ rootSequenceIds });
-    expect(await losing(what, remove)).toEqual({ deletedJobs: 2 });
-    expect(await remove()).toEqual({ deletedJobs: 0 });
+    expect(await losing(what, remove)).toMatchObject({
+      changed: rootSequenceIds.map((id) => ({ id, jobs: 1 })),
+    });
+    expect(await remove()).toMatchObject({ changed: [] });
     expect(events).toMatchObject({ jobDeleted: 2 });
   });
 });
@@ -108,8 +110,8 @@ describe("a call that is made again", () => {
     const other = clock.now() + 1;
     await stateAdapter.redriveJobs({ jobIds: [work.id], now: other });
     expect(await redrive).toMatchObject({
-      redriven: [],
-      skipped: [{ jobId: work.id, reason: "not_failed" }],
+      changed: [],
+      skipped: [{ id: work.id, reason: "not_failed" }],
     });
     expect(events).toMatchObject({ jobRedriven: 0 });
   });
@@ -122,6 +124,6 @@ describe("a call that is made again", () => {
     const lease = { workerId: "worker", leaseToken: "token", leaseMs: 1_000, limit: 1 };
     for (let claimed = 0; claimed === 0;)
       claimed = (await stateAdapter.claimJobs({ ...lease, requests, now: clock.now() + 5 })).length;
-    expect(await redrive).toMatchObject({ redriven: [{ jobId: work.id }], skipped: [] });
+    expect(await redrive).toMatchObject({ changed: [{ id: work.id }], skipped: [] });
   });
 });

@@ -5,13 +5,16 @@ import {
   type OptionNames,
   requireOneOf,
   requireOptions,
+  requirePlainObject,
   unknownOption,
 } from "../base/options.ts";
 import { createNotificationBatch, type Notifier } from "../notify/notifier.ts";
 import type { LeaseholdEventName, LeaseholdEvents } from "../observability/events.ts";
 import { isObserved, type Observe } from "../observability/observe.ts";
 import { isolationLevels, type TransactionOptions } from "../store/contract/calls.ts";
+import type { PartName } from "../store/contract/state-adapter.ts";
 import { StateNotInTransactionError } from "../store/errors.ts";
+import { requirePart } from "../store/parts.ts";
 import {
   type AfterCommit,
   type Counter,
@@ -116,6 +119,39 @@ export const resolveTransaction = async (
   if (usable) return pick(passed, keys);
   const undefinedKeys = keys.filter((key) => passed[key] === undefined);
   throw new StateNotInTransactionError(operation, keys, undefinedKeys);
+};
+
+interface OperationOptions<TPart extends PartName | undefined> {
+  /** The names of the options. Any other property belongs to the transaction context. */
+  readonly options: OptionNames;
+  /** The optional part of the contract that the operation needs. */
+  readonly part?: TPart;
+}
+
+/** What a use case works with. */
+export interface OperationCall<TPart> {
+  readonly options: Record<string, unknown>;
+  /** The caller's transaction. */
+  readonly ctx: object | undefined;
+  readonly part: TPart;
+}
+
+type RequiredPart<TPart extends PartName | undefined> = TPart extends PartName
+  ? NonNullable<Engine["store"][TPart]>
+  : undefined;
+
+/** Runs a use case with checked option names, the transaction it belongs to, and the part of the contract it needs. */
+export const operation = async <T, TPart extends PartName | undefined = undefined>(
+  engine: Engine,
+  name: string,
+  passed: unknown,
+  { options: known, part }: OperationOptions<TPart>,
+  run: (call: OperationCall<RequiredPart<TPart>>) => T | Promise<T>,
+): Promise<T> => {
+  const options = requirePlainObject(passed, "options");
+  const ctx = await resolveTransaction(engine, name, options, known);
+  const required = part === undefined ? undefined : requirePart(engine.store, part, name);
+  return run({ options, ctx, part: required as RequiredPart<TPart> });
 };
 
 const pick = (passed: Record<string, unknown>, keys: readonly string[]): object =>

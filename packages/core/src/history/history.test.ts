@@ -93,7 +93,7 @@ describe("causes of failures", () => {
     const fingerprint = causes[0]!.fingerprint!;
     expect((await kit.leasehold.jobs.list({ fingerprint })).jobs.length).toBe(2);
     expect(await kit.leasehold.jobs.count({ fingerprint: [fingerprint] })).toMatchObject([{ count: 2 }]);
-    const { redriven } = await kit.leasehold.jobs.redrive({ filter: { fingerprint } });
+    const { changed: redriven } = await kit.leasehold.jobs.redrive({ filter: { fingerprint } });
     expect(redriven.length).toBe(2);
     expect((await kit.leasehold.history.listCauses()).causes.map(({ message }) => message)).toEqual(["bad"]);
   });

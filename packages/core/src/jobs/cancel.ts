@@ -1,36 +1,41 @@
-import { requireArray, requireId, requireName, requirePlainObject } from "../base/options.ts";
+import { requireName } from "../base/options.ts";
 import { toStoredErrorText } from "../base/stored-error.ts";
 import type { AfterCommit, Engine } from "../engine/engine.ts";
-import { announceAfter, resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { jobEventData } from "../observability/observe.ts";
 import type { CancelResult } from "../store/contract/outcomes.ts";
 import { announceCascade, announceFailure } from "./announce.ts";
-import type { CancelledJobSequence } from "./api/operate.ts";
+import type { CancelReport } from "./api/operate.ts";
+import { changeChosen, choiceOptions, type ChoiceRules } from "./choose.ts";
 
-/**
- * Ends sequences at once. A running job loses its lease in the same moment, so nothing that it still does is recorded. Its
- * handler learns of it through its signal, by a notification or at the next renewal of the lease.
- */
-export const cancelJobs = async (
-  engine: Engine,
-  passed: unknown,
-): Promise<CancelledJobSequence<string>[]> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.cancel", options, { ids: true, reason: true });
-  const ids = requireArray(options["ids"], "ids", { maxLength: 10_000 });
-  const sequenceIds = ids.map((id, index) => requireId(id, `ids[${index}]`));
-  const reason =
-    options["reason"] === undefined
-      ? "The job was cancelled."
-      : requireName(options["reason"], "reason", { maxLength: 2_000 });
-
-  return announceAfter(engine, "jobs.cancel", ctx, async (afterCommit) => {
-    const results = await cancelInTransaction(engine, ctx, afterCommit, sequenceIds, reason);
-    return results.map(({ sequenceId, kind }) => ({ id: sequenceId, outcome: kind }));
-  });
+const choice: ChoiceRules = {
+  operation: "jobs.cancel",
+  statuses: ["blocked", "pending", "running"],
+  idOf: ({ sequenceId }) => sequenceId,
 };
 
-/** Cancels in the caller's transaction, or without one, and leaves to `afterCommit` what others should hear. */
+/**
+ * Ends sequences at once. A running job loses its lease in the same transaction, so no result of it is recorded. A
+ * notification or the next renewal of the lease aborts the signal of its handler.
+ */
+export const cancelJobs = (engine: Engine, passed: unknown): Promise<CancelReport<string>> =>
+  operation(engine, "jobs.cancel", passed, { options: { ...choiceOptions, reason: true } }, async (call) => {
+    const { reason: given } = call.options;
+    const reason =
+      given === undefined ? "The job was cancelled." : requireName(given, "reason", { maxLength: 2_000 });
+    const { results, cursor } = await changeChosen(engine, call, choice, (ctx, ids, afterCommit) =>
+      cancelInTransaction(engine, ctx, afterCommit, ids, reason),
+    );
+    return {
+      changed: results.flatMap(({ sequenceId, kind }) => (kind === "cancelled" ? [{ id: sequenceId }] : [])),
+      skipped: results.flatMap(({ sequenceId, kind }) =>
+        kind === "cancelled" ? [] : [{ id: sequenceId, reason: kind }],
+      ),
+      cursor,
+    };
+  });
+
+/** Cancels in the caller's transaction, or without one. `afterCommit` gets the notifications and events. */
 export const cancelInTransaction = async (
   engine: Engine,
   ctx: object | undefined,

@@ -1,104 +1,108 @@
 import { InvalidOptionError } from "../base/errors.ts";
-import { optionalInteger, requireArray, requireId, requirePlainObject } from "../base/options.ts";
-import type { Engine } from "../engine/engine.ts";
-import { runAtomically } from "../engine/operation.ts";
+import {
+  optionalInteger,
+  requireArray,
+  requireBoolean,
+  requireId,
+  requirePlainObject,
+} from "../base/options.ts";
+import type { AfterCommit, Engine } from "../engine/engine.ts";
+import { announceAfter, type OperationCall, runAtomically } from "../engine/operation.ts";
 import { decodeCursor, encodeCursor } from "../engine/pages.ts";
-import type { JobStatus } from "../store/contract/job.ts";
+import type { JobStatus, StateJob } from "../store/contract/job.ts";
 import type { JobPage } from "../store/contract/reads.ts";
 import { listedBy, parseJobFilterFor } from "./filter.ts";
 
-// Operations on jobs that are chosen by id or by filter, in batches, and on trial if asked for.
+// Operations on jobs that are chosen by ids or by filter, in batches or as a dry run.
 
 export const choiceOptions = { ids: true, filter: true, dryRun: true, limit: true, cursor: true } as const;
 
-export interface Choice {
-  readonly jobIds: readonly string[];
-  /** Where the next call goes on; null when the filter has no more. */
+export interface ChoiceRules {
+  /** The operation, for errors. Its cursors are valid for this operation only. */
+  readonly operation: string;
+  /** The statuses that a filter finds. */
+  readonly statuses: readonly JobStatus[];
+  /** The option with the ids. */
+  readonly idsOption?: "ids" | "rootSequenceIds";
+  /** What the operation changes: the job, its sequence or its tree. Default: the job. */
+  readonly idOf?: (job: StateJob) => string;
+}
+
+interface ChosenJobs {
+  readonly ids: readonly string[];
+  /** Where the next call continues; null when the filter has no more jobs. */
   readonly cursor: string | null;
 }
 
-export interface ChoiceRules {
-  /** Which jobs a filter can find. */
-  readonly statuses: readonly JobStatus[];
-  /** The operation, so that its cursors are not taken for those of others. */
-  readonly cursorKind: string;
-}
+const batchSize = 500;
 
-const choiceBatchSize = 500;
-
-/** Whether it is a trial. Checks it against the store, and that there are ids or a filter. */
-export const parseDryRun = (
-  engine: Engine,
-  ctx: object | undefined,
-  options: Record<string, unknown>,
-): boolean => {
-  if ((options["ids"] === undefined) === (options["filter"] === undefined)) {
-    throw new InvalidOptionError("ids", "or `filter` must be given, and not both", options["ids"]);
-  }
-  const { dryRun = false } = options;
-  if (typeof dryRun !== "boolean") throw new InvalidOptionError("dryRun", "must be true or false", dryRun);
-  if (dryRun && ctx && !engine.store.capabilities.savepoints) {
-    throw new InvalidOptionError(
-      "dryRun",
-      "cannot be used inside a transaction on this store: it has no savepoints, so nothing could be undone alone",
-    );
-  }
-  return dryRun;
+const chooseByIds = (options: Record<string, unknown>, idsOption: string): ChosenJobs => {
+  for (const option of ["limit", "cursor"])
+    if (options[option] !== undefined)
+      throw new InvalidOptionError(option, "goes with `filter`", options[option]);
+  const ids = requireArray(options[idsOption], idsOption, { maxLength: 100_000 });
+  return {
+    ids: [...new Set(ids.map((id, index) => requireId(id, `${idsOption}[${index}]`)))],
+    cursor: null,
+  };
 };
 
-export const chooseJobs = async (
+const chooseByFilter = async (
   engine: Engine,
-  ctx: object | undefined,
-  options: Record<string, unknown>,
-  { statuses, cursorKind }: ChoiceRules,
-): Promise<Choice> => {
-  if (options["ids"] !== undefined) {
-    for (const option of ["limit", "cursor"])
-      if (options[option] !== undefined)
-        throw new InvalidOptionError(option, "goes with `filter`", options[option]);
-    const ids = requireArray(options["ids"], "ids", { maxLength: 100_000 });
-    return {
-      jobIds: [...new Set(ids.map((id, index) => requireId(id, `ids[${index}]`)))],
-      cursor: null,
-    };
-  }
+  { options, ctx }: OperationCall<unknown>,
+  { operation, statuses, idOf = ({ id }) => id }: ChoiceRules,
+): Promise<ChosenJobs> => {
   const filter = parseJobFilterFor(
     engine.store,
-    cursorKind,
+    operation,
     requirePlainObject(options["filter"], "filter"),
     "filter.",
   );
   const limit = optionalInteger(options["limit"], "limit", 10_000, { min: 1, max: 100_000 });
-  const ids: string[] = [];
-  let after = decodeCursor(cursorKind, options["cursor"] ?? undefined);
+  const ids = new Set<string>();
+  let found = 0;
+  let after = decodeCursor(operation, options["cursor"] ?? undefined);
   do {
     const page: JobPage = await engine.store.listJobs({
       ctx,
       filter: { ...filter, statuses },
       order: "oldest",
-      limit: Math.min(choiceBatchSize, limit - ids.length),
+      limit: Math.min(batchSize, limit - found),
       after,
     });
-    for (const { id } of page.jobs.filter(listedBy(filter))) ids.push(id);
+    const jobs = page.jobs.filter(listedBy(filter));
+    for (const job of jobs) ids.add(idOf(job));
+    found += jobs.length;
     after = page.next;
-  } while (after && ids.length < limit);
-  return { jobIds: ids, cursor: after && encodeCursor(cursorKind, after) };
+  } while (after && found < limit);
+  return { ids: [...ids], cursor: after && encodeCursor(operation, after) };
+};
+
+const parseDryRun = (engine: Engine, { options, ctx }: OperationCall<unknown>): boolean => {
+  const isDryRun = options["dryRun"] !== undefined && requireBoolean(options["dryRun"], "dryRun");
+  if (isDryRun && ctx && !engine.store.capabilities.savepoints) {
+    throw new InvalidOptionError(
+      "dryRun",
+      "cannot be used inside a transaction on this store: it has no savepoints, so nothing could be undone alone",
+    );
+  }
+  return isDryRun;
 };
 
 /** Thrown to undo a dry run. */
 class DryRunFinished extends Error {}
 
-/** Really does the work, so that its report is true, and then takes it back. */
-export const tryOut = async <T>(
+/** Does the work, so that its report is exact, and rolls it back. */
+const dryRun = async <T>(
   engine: Engine,
   operation: string,
   ctx: object | undefined,
-  work: (ctx: object) => Promise<T>,
+  work: (ctx: object, afterCommit: AfterCommit) => Promise<T>,
 ): Promise<T> => {
   let result: { readonly value: T } | undefined;
   try {
-    await runAtomically(engine, operation, ctx, async (inner) => {
-      result = { value: await work(inner) };
+    await runAtomically(engine, operation, ctx, async (inner, afterCommit) => {
+      result = { value: await work(inner, afterCommit) };
       throw new DryRunFinished();
     });
   } catch (error) {
@@ -107,7 +111,47 @@ export const tryOut = async <T>(
   return result!.value;
 };
 
-export const inBatches = (jobIds: readonly string[]): readonly (readonly string[])[] =>
-  Array.from({ length: Math.ceil(jobIds.length / choiceBatchSize) }, (_, index) =>
-    jobIds.slice(index * choiceBatchSize, (index + 1) * choiceBatchSize),
-  );
+/** Changes some of the chosen jobs, and hands notifications and events to `afterCommit`. */
+export type ChangeJobs<T> = (
+  ctx: object | undefined,
+  ids: readonly string[],
+  afterCommit: AfterCommit,
+) => Promise<readonly T[]>;
+
+/**
+ * Changes the jobs that the options choose, and returns the results of `change`. Outside a transaction, each batch is a
+ * transaction of its own; with `isOneCall`, all ids are one batch.
+ */
+export const changeChosen = async <T>(
+  engine: Engine,
+  call: OperationCall<unknown>,
+  rules: ChoiceRules,
+  change: ChangeJobs<T>,
+  { isOneCall = false }: { readonly isOneCall?: boolean } = {},
+): Promise<{ readonly results: readonly T[]; readonly cursor: string | null }> => {
+  const { options, ctx } = call;
+  const { operation, idsOption = "ids" } = rules;
+  if ((options[idsOption] === undefined) === (options["filter"] === undefined)) {
+    throw new InvalidOptionError(idsOption, "or `filter` must be given, and not both", options[idsOption]);
+  }
+  const isDryRun = parseDryRun(engine, call);
+  const { ids, cursor } =
+    options["filter"] === undefined
+      ? chooseByIds(options, idsOption)
+      : await chooseByFilter(engine, call, rules);
+  if (isDryRun) {
+    const results = await dryRun(engine, operation, ctx, (inner, afterCommit) =>
+      change(inner, ids, afterCommit),
+    );
+    return { results, cursor };
+  }
+  const results: T[] = [];
+  const step = isOneCall ? Math.max(ids.length, 1) : batchSize;
+  for (let from = 0; from < ids.length; from += step) {
+    const batch = ids.slice(from, from + step);
+    results.push(
+      ...(await announceAfter(engine, operation, ctx, (afterCommit) => change(ctx, batch, afterCommit))),
+    );
+  }
+  return { results, cursor };
+};

@@ -1,50 +1,33 @@
-import { requirePlainObject } from "../base/options.ts";
 import type { AfterCommit, Engine } from "../engine/engine.ts";
-import { announceAfter, resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { parseSchedule } from "../job-types/settings.ts";
 import { jobEventData } from "../observability/observe.ts";
-import type { Schedule } from "../store/contract/job.ts";
 import type { RedriveResult } from "../store/contract/outcomes.ts";
 import type { RedriveReport } from "./api/operate.ts";
-import { choiceOptions, type ChoiceRules, chooseJobs, inBatches, parseDryRun, tryOut } from "./choose.ts";
+import { changeChosen, choiceOptions, type ChoiceRules } from "./choose.ts";
 
-const knownOptions = { ...choiceOptions, schedule: true } as const;
+const choice: ChoiceRules = { operation: "jobs.redrive", statuses: ["failed"] };
 
-const choiceRules: ChoiceRules = { statuses: ["failed"], cursorKind: "jobs.redrive" };
+/** Runs failed jobs again, with the jobs that failed because of them. */
+export const redriveJobs = (engine: Engine, passed: unknown): Promise<RedriveReport<string>> =>
+  operation(
+    engine,
+    "jobs.redrive",
+    passed,
+    { options: { ...choiceOptions, schedule: true } },
+    async (call) => {
+      const { schedule: given } = call.options;
+      const schedule = given === undefined ? undefined : parseSchedule(given);
+      const { results, cursor } = await changeChosen(engine, call, choice, async (ctx, ids, afterCommit) => {
+        const redriven = await engine.store.redriveJobs({ ctx, jobIds: ids, schedule });
+        announceRedrive(afterCommit, redriven);
+        return redriven;
+      });
+      return { ...summarise(results), cursor };
+    },
+  );
 
-/** Revives failed jobs, by id or by filter, and what failed because of them. */
-export const redriveJobs = async (engine: Engine, passed: unknown): Promise<RedriveReport<string>> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.redrive", options, knownOptions);
-  const dryRun = parseDryRun(engine, ctx, options);
-  const schedule = options["schedule"] === undefined ? undefined : parseSchedule(options["schedule"]);
-  const { jobIds, cursor } = await chooseJobs(engine, ctx, options, choiceRules);
-  const summary = dryRun
-    ? await tryOut(engine, "jobs.redrive", ctx, async (inner) =>
-        summarise(await engine.store.redriveJobs({ ctx: inner, jobIds, schedule })),
-      )
-    : await redriveInBatches(engine, ctx, jobIds, schedule);
-  return { ...summary, cursor };
-};
-
-const redriveInBatches = async (
-  engine: Engine,
-  ctx: object | undefined,
-  jobIds: readonly string[],
-  schedule: Schedule | undefined,
-): Promise<Summary> => {
-  const results: RedriveResult[] = [];
-  for (const batch of inBatches(jobIds)) {
-    await announceAfter(engine, "jobs.redrive", ctx, async (afterCommit) => {
-      const redriven = await engine.store.redriveJobs({ ctx, jobIds: batch, schedule });
-      announceRedrive(afterCommit, redriven);
-      results.push(...redriven);
-    });
-  }
-  return summarise(results);
-};
-
-/** One event for each job that is alive again, however many brought it back. */
+/** One event for each revived job, even if several redriven jobs revived it. */
 const announceRedrive = (afterCommit: AfterCommit, results: readonly RedriveResult[]): void => {
   const chosen = new Set<string>();
   for (const { kind, job } of results) {
@@ -61,21 +44,18 @@ const announceRedrive = (afterCommit: AfterCommit, results: readonly RedriveResu
   }
 };
 
-type Summary = Omit<RedriveReport<string>, "cursor">;
-
-/** A job that was chosen and also revived by another one's redrive appears once. */
-const summarise = (results: readonly RedriveResult[]): Summary => {
-  const chosen = new Set(results.filter(({ kind }) => kind === "redriven").map(({ jobId }) => jobId));
-  const redriven = results
-    .filter(({ kind }) => kind === "redriven")
-    .map(({ jobId, job, revived }) => ({
-      jobId,
-      sequenceId: job!.sequenceId,
-      revivedJobIds: revived.map(({ id }) => id).filter((id) => !chosen.has(id)),
-    }));
-  const revived = new Set(redriven.flatMap(({ revivedJobIds }) => revivedJobIds));
+/** A job that was chosen and also revived by the redrive of another one appears once. */
+const summarise = (results: readonly RedriveResult[]): Omit<RedriveReport<string>, "cursor"> => {
+  const redriven = results.filter(({ kind }) => kind === "redriven");
+  const chosen = new Set(redriven.map(({ jobId }) => jobId));
+  const changed = redriven.map(({ jobId, job, revived }) => ({
+    id: jobId,
+    sequenceId: job!.sequenceId,
+    revivedIds: revived.map(({ id }) => id).filter((id) => !chosen.has(id)),
+  }));
+  const revived = new Set(changed.flatMap(({ revivedIds }) => revivedIds));
   const skipped = results.flatMap(({ kind, jobId }) =>
-    kind === "redriven" || revived.has(jobId) ? [] : [{ jobId, reason: kind }],
+    kind === "redriven" || revived.has(jobId) ? [] : [{ id: jobId, reason: kind }],
   );
-  return { redriven, skipped };
+  return { changed, skipped };
 };

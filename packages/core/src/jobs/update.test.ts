@@ -63,7 +63,7 @@ describe("an answer that is lost", () => {
       requests: [{ queue: job!.queue, typeNames: null, limit: 1 }],
       limit: 1,
     });
-    expect(await updating).toMatchObject({ updated: [{ jobId: id, priority: 5 }], skipped: [] });
+    expect(await updating).toMatchObject({ changed: [{ id, priority: 5 }], skipped: [] });
   });
 });
 

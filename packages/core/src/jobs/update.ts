@@ -1,32 +1,49 @@
 import { encodePayload } from "../base/codec.ts";
 import { InvalidOptionError } from "../base/errors.ts";
-import { requireName, requirePlainObject } from "../base/options.ts";
-import type { Edits } from "../store/contract/edits.ts";
+import { requireName } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
-import { announceAfter, resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { validateAgainstSchema } from "../job-types/registry.ts";
 import { parseSchedule, readJobSettings } from "../job-types/settings.ts";
 import type { WaitingJobChange, WaitingJobResult } from "../store/contract/edits.ts";
-import { requirePart } from "../store/parts.ts";
-import type { UpdateWaitingJobsReport } from "./api/operate.ts";
-import { choiceOptions, type ChoiceRules, chooseJobs, inBatches, parseDryRun, tryOut } from "./choose.ts";
+import type { UpdateReport } from "./api/operate.ts";
+import { changeChosen, choiceOptions, type ChoiceRules } from "./choose.ts";
 import { announceUpdate } from "./start.ts";
 
-const changeOptions = { schedule: true, priority: true, typeName: true, input: true } as const;
+const knownOptions = {
+  ...choiceOptions,
+  schedule: true,
+  priority: true,
+  typeName: true,
+  input: true,
+} as const;
 
-const choiceRules: ChoiceRules = { statuses: ["blocked", "pending"], cursorKind: "jobs.update" };
+const choice: ChoiceRules = { operation: "jobs.update", statuses: ["blocked", "pending"] };
 
-/** Changes jobs that wait: when they run, their priority, their input. */
-export const updateJobs = async (
-  engine: Engine,
-  passed: unknown,
-): Promise<UpdateWaitingJobsReport<string>> => {
-  const options = requirePlainObject(passed, "options");
-  const known = { ...choiceOptions, ...changeOptions };
-  const ctx = await resolveTransaction(engine, "jobs.update", options, known);
-  const edits = requirePart(engine.store, "edits", "jobs.update");
-  return update(engine, edits, ctx, options, await parseChange(engine, options));
-};
+/** Changes waiting jobs: when they run, their priority, their input. */
+export const updateJobs = (engine: Engine, passed: unknown): Promise<UpdateReport<string>> =>
+  operation(
+    engine,
+    "jobs.update",
+    passed,
+    { options: knownOptions, part: "edits" },
+    async ({ part: edits, ...call }) => {
+      const change = await parseChange(engine, call.options);
+      const { results, cursor } = await changeChosen(
+        engine,
+        { ...call, part: edits },
+        choice,
+        async (ctx, ids, afterCommit) => {
+          const updated = await edits.updateWaitingJobs({ ctx, jobIds: ids, change });
+          for (const { kind, job } of updated)
+            if (kind === "changed")
+              announceUpdate(afterCommit, job!, "update", change.schedule !== undefined);
+          return updated;
+        },
+      );
+      return { ...summarise(results), cursor };
+    },
+  );
 
 const parseChange = async (engine: Engine, options: Record<string, unknown>): Promise<WaitingJobChange> => {
   const { schedule, priority, typeName, input } = options;
@@ -63,50 +80,12 @@ const parseInput = async (
   return { typeName, text: encodePayload({ codec, value, path: "input", maxBytes }) };
 };
 
-const update = async (
-  engine: Engine,
-  edits: Edits<object>,
-  ctx: object | undefined,
-  options: Record<string, unknown>,
-  change: WaitingJobChange,
-): Promise<UpdateWaitingJobsReport<string>> => {
-  const dryRun = parseDryRun(engine, ctx, options);
-  const { jobIds, cursor } = await chooseJobs(engine, ctx, options, choiceRules);
-  const results = dryRun
-    ? await tryOut(engine, "jobs.update", ctx, (inner) =>
-        edits.updateWaitingJobs({ ctx: inner, jobIds, change }),
-      )
-    : await updateInBatches(engine, edits, ctx, jobIds, change);
-  return { ...summarise(results), cursor };
-};
-
-const updateInBatches = async (
-  engine: Engine,
-  edits: Edits<object>,
-  ctx: object | undefined,
-  jobIds: readonly string[],
-  change: WaitingJobChange,
-): Promise<WaitingJobResult[]> => {
-  const results: WaitingJobResult[] = [];
-  for (const batch of inBatches(jobIds)) {
-    await announceAfter(engine, "jobs.update", ctx, async (afterCommit) => {
-      const updated = await edits.updateWaitingJobs({ ctx, jobIds: batch, change });
-      for (const { kind, job } of updated)
-        if (kind === "changed") announceUpdate(afterCommit, job!, "update", change.schedule !== undefined);
-      results.push(...updated);
-    });
-  }
-  return results;
-};
-
-const summarise = (
-  results: readonly WaitingJobResult[],
-): Omit<UpdateWaitingJobsReport<string>, "cursor"> => ({
-  updated: results.flatMap(({ jobId, kind, job }) =>
+const summarise = (results: readonly WaitingJobResult[]): Omit<UpdateReport<string>, "cursor"> => ({
+  changed: results.flatMap(({ jobId, kind, job }) =>
     kind === "changed"
       ? [
           {
-            jobId,
+            id: jobId,
             sequenceId: job!.sequenceId,
             status: job!.status as "blocked" | "pending",
             scheduledAt: new Date(job!.scheduledAt),
@@ -116,6 +95,6 @@ const summarise = (
       : [],
   ),
   skipped: results.flatMap(({ jobId, kind, job }) =>
-    kind === "changed" ? [] : [{ jobId, reason: kind, status: job?.status ?? null }],
+    kind === "changed" ? [] : [{ id: jobId, reason: kind, status: job?.status ?? null }],
   ),
 });

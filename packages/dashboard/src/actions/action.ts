@@ -77,12 +77,16 @@ const choose = (
   return { filter: bounded, limit: call.limit, cursor: call.cursor, next: null };
 };
 
+const toPortion = (
+  skipped: readonly { readonly id: string; readonly reason: string }[],
+): Portion["skipped"] => skipped.map(({ id, reason }) => ({ jobId: id, reason }));
+
 const redrive: PlannedAction["portion"] = async (leasehold, call) => {
   const { next, ...chosen } = choose(call, "finishedBefore");
   const report = await leasehold.jobs.redrive({ ...chosen, dryRun: call.dryRun });
   return {
-    changed: report.redriven.map(({ jobId, revivedJobIds }) => ({ jobId, revived: revivedJobIds.length })),
-    skipped: report.skipped,
+    changed: report.changed.map(({ id, revivedIds }) => ({ jobId: id, revived: revivedIds.length })),
+    skipped: toPortion(report.skipped),
     cursor: "ids" in chosen ? next : report.cursor,
   };
 };
@@ -92,8 +96,8 @@ const reschedule: PlannedAction["portion"] = async (leasehold, call) => {
   const { schedule = { afterMs: 0 } } = call.choice;
   const report = await leasehold.jobs.update({ ...chosen, schedule, dryRun: call.dryRun });
   return {
-    changed: report.updated.map(({ jobId }) => ({ jobId, revived: 0 })),
-    skipped: report.skipped.map(({ jobId, reason }) => ({ jobId, reason })),
+    changed: report.changed.map(({ id }) => ({ jobId: id, revived: 0 })),
+    skipped: toPortion(report.skipped),
     cursor: "ids" in chosen ? next : report.cursor,
   };
 };
@@ -146,32 +150,26 @@ const unfinished = ["blocked", "pending", "running"] as const;
 
 const cancel: PlannedAction["portion"] = async (leasehold, call) => {
   const { jobs, skipped, cursor } = await find(leasehold, call, unfinished);
-  if (call.dryRun) return { changed: jobs.map(({ id }) => ({ jobId: id, revived: 0 })), skipped, cursor };
   const jobOf = new Map(jobs.map((job) => [job.sequenceId, job.id]));
-  const outcomes = await leasehold.jobs.cancel({ ids: [...jobOf.keys()], reason: call.reason });
-  const changed: { jobId: string; revived: number }[] = [];
-  const refused: { jobId: string; reason: string }[] = [];
-  for (const { id, outcome } of outcomes) {
-    const jobId = jobOf.get(id)!;
-    if (outcome === "cancelled") changed.push({ jobId, revived: 0 });
-    else refused.push({ jobId, reason: outcome });
-  }
-  return { changed, skipped: [...skipped, ...refused], cursor };
+  const { reason, dryRun } = call;
+  const report = await leasehold.jobs.cancel({ ids: [...jobOf.keys()], reason, dryRun });
+  const refused = report.skipped.map(({ id, reason: why }) => ({ jobId: jobOf.get(id)!, reason: why }));
+  return {
+    changed: report.changed.map(({ id }) => ({ jobId: jobOf.get(id)!, revived: 0 })),
+    skipped: [...skipped, ...refused],
+    cursor,
+  };
 };
 
 /** A tree with an unfinished job is not deleted. */
 const deleteTrees: PlannedAction["portion"] = async (leasehold, call) => {
   const { jobs, skipped, cursor } = await find(leasehold, call, ["completed", "failed"]);
-  const finished: string[] = [];
-  const busy: string[] = [];
-  for (const rootSequenceId of new Set(jobs.map((job) => job.rootSequenceId))) {
-    const { jobs: open } = await leasehold.jobs.list({ rootSequenceId, status: unfinished, limit: 1 });
-    (open.length === 0 ? finished : busy).push(rootSequenceId);
-  }
-  if (!call.dryRun && finished.length > 0) await leasehold.deleteJobSequences({ rootSequenceIds: finished });
+  const rootSequenceIds = [...new Set(jobs.map((job) => job.rootSequenceId))];
+  const { dryRun } = call;
+  const report = await leasehold.deleteJobSequences({ rootSequenceIds, onlyFinished: true, dryRun });
   return {
-    changed: finished.map((jobId) => ({ jobId, revived: 0 })),
-    skipped: [...skipped, ...busy.map((jobId) => ({ jobId, reason: "tree_unfinished" }))],
+    changed: report.changed.map(({ id }) => ({ jobId: id, revived: 0 })),
+    skipped: [...skipped, ...toPortion(report.skipped)],
     cursor,
   };
 };

@@ -262,8 +262,8 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       const job = await requireJob(id, kind);
       if (job.status === "completed") throw new HttpError(409, "done", "This action is done.");
       await own.runInTransaction(async () => {
-        const { redriven } = await own.jobs.redrive({ ids: [id] });
-        if (redriven.length === 0) throw underWay();
+        const { changed } = await own.jobs.redrive({ ids: [id] });
+        if (changed.length === 0) throw underWay();
         if (stateAdapter.edits !== undefined)
           await own.jobs.update({
             ids: [id],

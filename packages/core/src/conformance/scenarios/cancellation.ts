@@ -36,10 +36,7 @@ export const describeCancellation: Scenario = ({ test }) => {
       reason: "out of paper",
     });
 
-    assert.deepEqual(
-      results,
-      sequences.map(({ id }) => ({ id, outcome: "cancelled" })),
-    );
+    assert.deepEqual(results, { changed: sequences.map(({ id }) => ({ id })), skipped: [], cursor: null });
     for (const sequence of sequences) {
       const { reason, cause } = await failure(sequence);
       assert.equal(reason, "cancelled");
@@ -90,8 +87,8 @@ export const describeCancellation: Scenario = ({ test }) => {
     const results = await leasehold.jobs.cancel({ ids: [one.id, two.id] });
 
     assert.deepEqual(
-      results.map(({ outcome }) => outcome),
-      ["cancelled", "cancelled"],
+      results.changed.map(({ id }) => id),
+      [one.id, two.id],
     );
     // Whoever waits learns of it at once, not when the handlers have settled.
     assert.deepEqual([(await failure(one)).reason, (await failure(two)).reason], ["cancelled", "cancelled"]);
@@ -187,7 +184,7 @@ export const describeCancellation: Scenario = ({ test }) => {
     const results = await leasehold.jobs.cancel({ ids: [completed.id, failed.id, unknownId] });
 
     assert.deepEqual(
-      results.map(({ outcome }) => outcome),
+      results.skipped.map(({ reason }) => reason),
       ["already_completed", "already_failed", "not_found"],
     );
     assert.equal((await completion(completed)).output, "done");

@@ -31,7 +31,11 @@ export const describeDeletion: Scenario = ({ test }) => {
     const { whole, part } = await startTree(leasehold);
     const kept = await leasehold.startJobSequence({ typeName: "part" });
 
-    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [whole.id] }), { deletedJobs: 2 });
+    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [whole.id] }), {
+      changed: [{ id: whole.id, jobs: 2 }],
+      skipped: [],
+      cursor: null,
+    });
 
     assert.equal(await leasehold.jobs.get({ id: whole.id }), undefined);
     assert.equal(await leasehold.jobs.getSequence({ id: part.id }), undefined);
@@ -62,17 +66,49 @@ export const describeDeletion: Scenario = ({ test }) => {
     );
     assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 2);
 
-    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [part.id, whole.id] }), {
-      deletedJobs: 2,
-    });
+    const both = await leasehold.deleteJobSequences({ rootSequenceIds: [part.id, whole.id] });
+    assert.deepEqual(both.changed, [
+      { id: part.id, jobs: 1 },
+      { id: whole.id, jobs: 1 },
+    ]);
     assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 0);
   });
 
-  test("ids that do not exist are passed over", jobTypes, async ({ leasehold }) => {
+  test("ids that do not exist are skipped", jobTypes, async ({ leasehold }) => {
     const { id } = await leasehold.startJobSequence({ typeName: "part" });
-    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [id] }), { deletedJobs: 1 });
-    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [id] }), { deletedJobs: 0 });
+    const remove = async () => leasehold.deleteJobSequences({ rootSequenceIds: [id] });
+    assert.deepEqual((await remove()).changed, [{ id, jobs: 1 }]);
+    assert.deepEqual((await remove()).skipped, [{ id, reason: "not_found" }]);
   });
+
+  test(
+    "by filter, finished trees go, and others are skipped with a reason",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      const start = () => leasehold.startJobSequence({ typeName: "part" });
+      const [finished, open, needed] = [await start(), await start(), await start()];
+      await leasehold.startJobSequence({ typeName: "whole", startBlockers: () => [needed] });
+      await leasehold.completeJobSequence({
+        ...needed,
+        complete: async ({ job, complete }) => complete(job, () => null),
+      });
+      await leasehold.jobs.cancel({ ids: [finished.id] });
+      const filter = { queue };
+      const plan = await leasehold.deleteJobSequences({ filter, dryRun: true });
+      assert.deepEqual(plan, {
+        changed: [{ id: finished.id, jobs: 1 }],
+        skipped: [{ id: needed.id, reason: "has_dependants" }],
+        cursor: null,
+      });
+      assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 4);
+      assert.deepEqual(await leasehold.deleteJobSequences({ filter }), plan);
+      assert.equal((await leasehold.jobs.list({ queue })).jobs.length, 3);
+      const onlyFinished = { rootSequenceIds: [open.id], onlyFinished: true };
+      assert.deepEqual((await leasehold.deleteJobSequences(onlyFinished)).skipped, [
+        { id: open.id, reason: "unfinished" },
+      ]);
+    },
+  );
 
   test("the handler of a deleted job is aborted, and its result goes nowhere", jobTypes, async (story) => {
     const { leasehold, work } = story;

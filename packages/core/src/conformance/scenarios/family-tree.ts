@@ -111,10 +111,13 @@ export const describeFamilyTrees: Scenario = ({ test }) => {
     const [nested] = await leasehold.jobs.listBlockers({ id: childId });
     assert.deepEqual([nested?.rootSequenceId, nested?.originId], [childId, childId]);
     // The two can be deleted one without the other.
-    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [parent.id] }), {
-      deletedJobs: 1,
-    });
-    assert.deepEqual(await leasehold.deleteJobSequences({ rootSequenceIds: [childId] }), { deletedJobs: 3 });
+    for (const [id, jobs] of [
+      [parent.id, 1],
+      [childId, 3],
+    ] as const)
+      assert.deepEqual((await leasehold.deleteJobSequences({ rootSequenceIds: [id] })).changed, [
+        { id, jobs },
+      ]);
   });
 
   test(

@@ -51,7 +51,7 @@ export const describeRedrive: Scenario = ({ test }) => {
     const report = await leasehold.jobs.redrive({ ids: [started.id] });
 
     assert.deepEqual(report, {
-      redriven: [{ jobId: started.id, sequenceId: started.id, revivedJobIds: [] }],
+      changed: [{ id: started.id, sequenceId: started.id, revivedIds: [] }],
       skipped: [],
       cursor: null,
     });
@@ -79,7 +79,7 @@ export const describeRedrive: Scenario = ({ test }) => {
     const report = await leasehold.jobs.redrive({ filter: { queue, failureReason: "unrecoverable" } });
 
     assert.deepEqual(
-      report.redriven.map(({ jobId }) => jobId),
+      report.changed.map(({ id }) => id),
       [one.id, two.id],
     );
     assert.deepEqual(report.skipped, []);
@@ -99,7 +99,7 @@ export const describeRedrive: Scenario = ({ test }) => {
 
       const report = await leasehold.jobs.redrive({ filter: { queue }, limit: 2 });
 
-      assert.equal(report.redriven.length, 2);
+      assert.equal(report.changed.length, 2);
       const counts = await leasehold.jobs.count({ queue });
       assert.deepEqual(
         new Map(counts.map(({ status, count }) => [status, count])),
@@ -110,7 +110,7 @@ export const describeRedrive: Scenario = ({ test }) => {
       );
       assert.ok(report.cursor);
       const rest = await leasehold.jobs.redrive({ filter: { queue }, limit: 2, cursor: report.cursor });
-      assert.deepEqual([rest.redriven.length, rest.cursor], [1, null]);
+      assert.deepEqual([rest.changed.length, rest.cursor], [1, null]);
       await assert.rejects(leasehold.jobs.redrive({ ids, cursor: report.cursor }), InvalidOptionError);
       await assert.rejects(leasehold.jobs.redrive({ filter: { queue }, cursor: "?" }), InvalidOptionError);
     },
@@ -125,10 +125,10 @@ export const describeRedrive: Scenario = ({ test }) => {
     await leasehold.jobs.cancel({ ids: [replaced.id, plain.id] });
     await start({ deduplication });
     const first = await leasehold.jobs.redrive({ filter: { queue }, limit: 1 });
-    assert.deepEqual(first.skipped, [{ jobId: replaced.id, reason: "duplicate_live" }]);
+    assert.deepEqual(first.skipped, [{ id: replaced.id, reason: "duplicate_live" }]);
     const second = await leasehold.jobs.redrive({ filter: { queue }, limit: 1, cursor: first.cursor });
     assert.deepEqual(
-      second.redriven.map(({ jobId }) => jobId),
+      second.changed.map(({ id }) => id),
       [plain.id],
     );
   });
@@ -143,8 +143,8 @@ export const describeRedrive: Scenario = ({ test }) => {
       const ids = [digest.id, send.id, send.id];
       for (const choice of [{ ids }, { filter: { queue, typeName: ["send", "digest"] as const } }]) {
         await leasehold.jobs.cancel({ ids: [send.id] });
-        const { redriven, skipped } = await leasehold.jobs.redrive(choice);
-        const alive = redriven.flatMap(({ jobId, revivedJobIds }) => [jobId, ...revivedJobIds]);
+        const { changed, skipped } = await leasehold.jobs.redrive(choice);
+        const alive = changed.flatMap(({ id, revivedIds }) => [id, ...revivedIds]);
         assert.deepEqual(alive.sort(), [send.id, digest.id, gather.id].sort());
         assert.deepEqual(skipped, []);
       }
@@ -199,9 +199,9 @@ export const describeRedrive: Scenario = ({ test }) => {
     await Promise.all([failure(send), failure(digest), failure(gather)]);
     mailer.mend();
 
-    const { redriven } = await leasehold.jobs.redrive({ ids: [send.id] });
+    const { changed: redriven } = await leasehold.jobs.redrive({ ids: [send.id] });
 
-    assert.deepEqual(new Set(redriven[0]?.revivedJobIds), new Set([digest.id, gather.id]));
+    assert.deepEqual(new Set(redriven[0]?.revivedIds), new Set([digest.id, gather.id]));
     assert.equal((await completion(gather)).output, "Ada!!");
   });
 
@@ -220,9 +220,7 @@ export const describeRedrive: Scenario = ({ test }) => {
     assert.equal(events.all("jobRedriven").length, 0);
     const performance = await leasehold.jobs.redrive({ ids: [send.id] });
     assert.deepEqual(rehearsal, performance);
-    assert.deepEqual(performance.redriven, [
-      { jobId: send.id, sequenceId: send.id, revivedJobIds: [digest.id] },
-    ]);
+    assert.deepEqual(performance.changed, [{ id: send.id, sequenceId: send.id, revivedIds: [digest.id] }]);
   });
 
   test(
@@ -233,7 +231,7 @@ export const describeRedrive: Scenario = ({ test }) => {
       await leasehold.jobs.cancel({ ids: [send.id] });
       await leasehold.runInTransaction(async () => {
         const rehearsal = leasehold.jobs.redrive({ ids: [send.id], dryRun: true });
-        if (stateAdapter.capabilities.savepoints) assert.equal((await rehearsal).redriven.length, 1);
+        if (stateAdapter.capabilities.savepoints) assert.equal((await rehearsal).changed.length, 1);
         else await assert.rejects(rehearsal, { code: "InvalidOption", option: "dryRun" });
         // Refused before anything was tried, so the transaction goes on.
         assert.equal((await leasehold.jobs.get({ id: send.id }))?.status, "failed");
@@ -266,12 +264,12 @@ export const describeRedrive: Scenario = ({ test }) => {
     const report = await leasehold.jobs.redrive({ ids: [pending.id, unknownId, dependant.id, replaced.id] });
 
     assert.deepEqual(report, {
-      redriven: [],
+      changed: [],
       skipped: [
-        { jobId: pending.id, reason: "not_failed" },
-        { jobId: unknownId, reason: "not_found" },
-        { jobId: dependant.id, reason: "blocker_failed" },
-        { jobId: replaced.id, reason: "duplicate_live" },
+        { id: pending.id, reason: "not_failed" },
+        { id: unknownId, reason: "not_found" },
+        { id: dependant.id, reason: "blocker_failed" },
+        { id: replaced.id, reason: "duplicate_live" },
       ],
       cursor: null,
     });

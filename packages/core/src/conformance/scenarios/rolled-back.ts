@@ -118,15 +118,18 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
     const { id } = await leasehold.startJobSequence(once);
     const again = async () => story.openAnother(rollingBack(4));
     const cancelling = await again();
-    assert.deepEqual(await cancelling.leasehold.jobs.cancel({ ids: [id] }), [{ id, outcome: "cancelled" }]);
+    assert.deepEqual(await cancelling.leasehold.jobs.cancel({ ids: [id] }), {
+      changed: [{ id }],
+      skipped: [],
+      cursor: null,
+    });
     assert.deepEqual(cancelling.events.all("stateAdapterError"), []);
     const rehearsal = await (await again()).leasehold.jobs.redrive({ ids: [id], dryRun: true });
     assert.equal((await leasehold.jobs.get({ id }))?.status, "failed");
     assert.deepEqual(await (await again()).leasehold.jobs.redrive({ ids: [id] }), rehearsal);
     assert.equal((await leasehold.jobs.get({ id }))?.status, "pending");
-    assert.deepEqual(await (await again()).leasehold.deleteJobSequences({ rootSequenceIds: [id] }), {
-      deletedJobs: 1,
-    });
+    const deletion = await (await again()).leasehold.deleteJobSequences({ rootSequenceIds: [id] });
+    assert.deepEqual(deletion.changed, [{ id, jobs: 1 }]);
   });
 
   test(

@@ -240,7 +240,7 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     });
     const report = await leasehold.jobs.update({ ids: [started.id], schedule: now });
     assert.deepEqual(
-      report.updated.map(({ jobId, sequenceId, status }) => [jobId, sequenceId, status]),
+      report.changed.map(({ id, sequenceId, status }) => [id, sequenceId, status]),
       [[started.id, started.id, "pending"]],
     );
     assert.deepEqual([report.skipped, report.cursor], [[], null]);
@@ -275,25 +275,25 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
         priority: 7,
       });
       assert.deepEqual(report, {
-        updated: [
-          { jobId: blocker.id, sequenceId: blocker.id, status: "pending", scheduledAt: at, priority: 7 },
+        changed: [
+          { id: blocker.id, sequenceId: blocker.id, status: "pending", scheduledAt: at, priority: 7 },
         ],
         skipped: [
-          { jobId: blocked.id, reason: "other_type", status: "blocked" },
-          { jobId: nobody, reason: "not_found", status: null },
+          { id: blocked.id, reason: "other_type", status: "blocked" },
+          { id: nobody, reason: "not_found", status: null },
         ],
         cursor: null,
       });
       assert.match((await leasehold.jobs.explain(blocker)).summary, /changed while it waited/);
-      assert.equal((await leasehold.jobs.update({ ids: [blocked.id], priority: 3 })).updated.length, 1);
+      assert.equal((await leasehold.jobs.update({ ids: [blocked.id], priority: 3 })).changed.length, 1);
       await leasehold.jobs.update({ ids: [blocker.id], schedule: now });
       const versions = await startIndexer(story);
       await completion(blocked);
       assert.deepEqual(versions, [2]);
       const again = await leasehold.jobs.update({ ids: [blocker.id, blocked.id], priority: 1 });
       assert.deepEqual(again.skipped, [
-        { jobId: blocker.id, reason: "not_waiting", status: "completed" },
-        { jobId: blocked.id, reason: "not_waiting", status: "completed" },
+        { id: blocker.id, reason: "not_waiting", status: "completed" },
+        { id: blocked.id, reason: "not_waiting", status: "completed" },
       ]);
     },
   );
@@ -304,12 +304,12 @@ export const describeWaitingJobs: Scenario = ({ test: tellAnyStore }) => {
     const change = { filter: { queue, typeName: "index" }, priority: 5 } as const;
     const priorities = async () =>
       (await leasehold.jobs.list({ queue })).jobs.map(({ priority }) => priority);
-    assert.equal((await leasehold.jobs.update({ ...change, dryRun: true })).updated.length, 3);
+    assert.equal((await leasehold.jobs.update({ ...change, dryRun: true })).changed.length, 3);
     assert.deepEqual(await priorities(), [0, 0, 0]);
     const first = await leasehold.jobs.update({ ...change, limit: 2 });
-    assert.equal(first.updated.length, 2);
+    assert.equal(first.changed.length, 2);
     const second = await leasehold.jobs.update({ ...change, limit: 2, cursor: first.cursor });
-    assert.deepEqual([second.updated.length, second.cursor], [1, null]);
+    assert.deepEqual([second.changed.length, second.cursor], [1, null]);
     assert.deepEqual(await priorities(), [5, 5, 5]);
   });
 

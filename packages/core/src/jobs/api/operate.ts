@@ -18,33 +18,54 @@ export interface WaitOptions<TJobId, TTypeName> {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What `jobs.cancel` did with one sequence. */
-export interface CancelledJobSequence<TJobId> {
-  readonly id: TJobId;
-  /** `"cancelled"`, also if it was cancelled before; else why it could not be. */
-  readonly outcome: CancelResult["kind"];
-}
-
-/** Which jobs an operation is about: `ids` or `filter`. */
+/** Which jobs an operation changes: `ids` or `filter`. */
 export type JobChoice<TDefs, TJobId extends string> = (
   | {
-      /** The ids of the jobs. */
+      /** The ids of the jobs; for `jobs.cancel` those of the sequences. */
       readonly ids: readonly TJobId[];
       readonly filter?: never;
     }
-  | {
-      /** Which of the jobs that the operation can change. */
-      readonly filter: Omit<JobFilterOptions<TDefs, TJobId>, "status">;
-      readonly ids?: never;
-    }
-) & {
+  | FilterChoice<TDefs, TJobId>
+) &
+  ChoiceOptions;
+
+interface FilterChoice<TDefs, TJobId extends string> {
+  /** Finds jobs in the statuses that the operation can change. */
+  readonly filter: Omit<JobFilterOptions<TDefs, TJobId>, "status">;
+  readonly ids?: never;
+  readonly rootSequenceIds?: never;
+}
+
+interface ChoiceOptions {
   /** Reports what would happen and changes nothing. */
   readonly dryRun?: boolean | undefined;
   /** With `filter`: how many jobs at most. Default: 10,000. */
   readonly limit?: number | undefined;
   /** With `filter`: the `cursor` of the previous report, to continue where it reached its limit. */
   readonly cursor?: string | null | undefined;
+}
+
+/** What an operation on chosen jobs did, or would do in a dry run. */
+export interface ChangeReport<TChanged, TSkipped> {
+  /** What was changed. */
+  readonly changed: readonly TChanged[];
+  /** What was left as it is, with the reason. */
+  readonly skipped: readonly TSkipped[];
+  /** Null when the filter has no more jobs. Otherwise pass it to the next call to continue. */
+  readonly cursor: string | null;
+}
+
+/** The argument of `jobs.cancel`. A filter finds unfinished jobs, and their sequences are cancelled. */
+export type CancelOptions<TDefs, TJobId extends string> = JobChoice<TDefs, TJobId> & {
+  /** Stored as the error message of the jobs. */
+  readonly reason?: string | undefined;
 };
+
+/** What `jobs.cancel` did, by sequence. A sequence that was cancelled before counts as changed. */
+export type CancelReport<TJobId> = ChangeReport<
+  { readonly id: TJobId },
+  { readonly id: TJobId; readonly reason: Exclude<CancelResult["kind"], "cancelled"> }
+>;
 
 /** The argument of `jobs.redrive`: the failed jobs to run again. */
 export type RedriveOptions<TDefs, TJobId extends string> = JobChoice<TDefs, TJobId> & {
@@ -53,30 +74,22 @@ export type RedriveOptions<TDefs, TJobId extends string> = JobChoice<TDefs, TJob
 };
 
 /** What `jobs.redrive` did. */
-export interface RedriveReport<TJobId> {
-  /** The jobs that will run again. */
-  readonly redriven: readonly {
-    readonly jobId: TJobId;
+export type RedriveReport<TJobId> = ChangeReport<
+  {
+    readonly id: TJobId;
     readonly sequenceId: TJobId;
-    /** Jobs that had failed because of this one and wait again. Jobs that were chosen themselves are not repeated. */
-    readonly revivedJobIds: readonly TJobId[];
-  }[];
-  /** The jobs that were left as they are, with the reason. */
-  readonly skipped: readonly {
-    readonly jobId: TJobId;
-    readonly reason: Exclude<RedriveResult["kind"], "redriven">;
-  }[];
-  /** Null when the filter has no more jobs. Otherwise pass it to the next call to continue. */
-  readonly cursor: string | null;
-}
+    /** Jobs that had failed because of this one and wait again. Chosen jobs are not repeated. */
+    readonly revivedIds: readonly TJobId[];
+  },
+  { readonly id: TJobId; readonly reason: Exclude<RedriveResult["kind"], "redriven"> }
+>;
 
-/** The argument of `jobs.update`: which jobs, and at least one thing to change. */
-export type UpdateWaitingJobsOptions<
+/** The argument of `jobs.update`: which waiting jobs, and at least one change. */
+export type UpdateOptions<TDefs, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = JobChoice<
   TDefs,
-  TJobId extends string,
-  TTypeName extends JobTypeName<TDefs>,
-> = JobChoice<TDefs, TJobId> & {
-  /** When they may run. A job that is due keeps its place in line if this is now or in the past. */
+  TJobId
+> & {
+  /** When they may run. A due job keeps its place in the order if this is now or in the past. */
   readonly schedule?: ScheduleOptions | undefined;
   /** Their priority from now on. */
   readonly priority?: number | undefined;
@@ -90,25 +103,41 @@ export type UpdateWaitingJobsOptions<
     | { readonly typeName?: undefined; readonly input?: undefined }
   );
 
-/** What `jobs.update` did. */
-export interface UpdateWaitingJobsReport<TJobId> {
-  /** The jobs that were changed, as they wait now. */
-  readonly updated: readonly {
-    readonly jobId: TJobId;
+/** What `jobs.update` did. `status` of a skipped job is null if there is no job. */
+export type UpdateReport<TJobId> = ChangeReport<
+  {
+    readonly id: TJobId;
     readonly sequenceId: TJobId;
     readonly status: "blocked" | "pending";
     readonly scheduledAt: Date;
     readonly priority: number;
-  }[];
-  /** The jobs that were left as they are, with the reason. `status` is their status, null where there is no job. */
-  readonly skipped: readonly {
-    readonly jobId: TJobId;
+  },
+  {
+    readonly id: TJobId;
     readonly reason: Exclude<WaitingJobResult["kind"], "changed">;
     readonly status: JobStatus | null;
-  }[];
-  /** Null when the filter has no more jobs. Otherwise pass it to the next call to continue. */
-  readonly cursor: string | null;
-}
+  }
+>;
+
+/** The argument of `deleteJobSequences`. */
+export type DeleteOptions<TDefs, TJobId extends string> = (
+  | {
+      /** The ids of the sequences at the top of the trees. All are deleted or none, unless `onlyFinished` is given. */
+      readonly rootSequenceIds: readonly TJobId[];
+      readonly filter?: never;
+    }
+  | FilterChoice<TDefs, TJobId>
+) &
+  ChoiceOptions & {
+    /** Skips trees with unfinished jobs. Default: true with `filter`, else false. Trees with dependants are skipped, too. */
+    readonly onlyFinished?: boolean | undefined;
+  };
+
+/** What `deleteJobSequences` did, by root sequence, with the number of deleted jobs. */
+export type DeleteReport<TJobId> = ChangeReport<
+  { readonly id: TJobId; readonly jobs: number },
+  { readonly id: TJobId; readonly reason: "not_found" | "unfinished" | "has_dependants" }
+>;
 
 /** The argument of `jobs.prune`. */
 export interface PruneOptions {

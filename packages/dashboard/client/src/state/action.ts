@@ -80,7 +80,7 @@ const skipped: Readonly<Record<string, string>> = {
   blocker_failed: "waits for one that has failed: redrive that one",
   blocker_cycle: "would wait for itself",
   duplicate_live: "a newer one with the same key is not finished",
-  tree_unfinished: "its tree is not finished",
+  unfinished: "its tree is not finished",
 };
 
 export const formatSkip = (reason: string): string =>
