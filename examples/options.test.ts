@@ -433,11 +433,11 @@ const objects: Record<string, OptionsObject> = {
   },
   "the filter of jobs.redrive": { names: filters, pass: (filter) => api["jobs.redrive"]!({ filter }) },
   "jobs.cancel": {
-    names: ["ids", "reason"],
+    names: ["ids", "filter", "dryRun", "limit", "cursor", "reason"],
     pass: (options) => api["jobs.cancel"]!({ ids: [], ...options }),
   },
   deleteJobSequences: {
-    names: ["rootSequenceIds"],
+    names: ["rootSequenceIds", "filter", "dryRun", "limit", "cursor", "onlyFinished"],
     pass: (options) => api["deleteJobSequences"]!({ rootSequenceIds: [], ...options }),
   },
   "jobs.prune": {

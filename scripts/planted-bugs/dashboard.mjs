@@ -32,7 +32,7 @@ plant("dashboard/src/actions/run.ts", [
     "an action of another process is not stopped",
     ['if (isOpen(await requireJob(id))) await own.jobs.cancel({ ids: [id], reason: "Stopped." });', ""],
   ],
-  ["two can resume an action", ["if (redriven.length === 0) throw underWay();", ""]],
+  ["two can resume an action", ["if (changed.length === 0) throw underWay();", ""]],
   ["the log does not name who resumed", ["resumed?.by ?? user", "user"]],
   [
     "any kind of action can be stopped by any right",

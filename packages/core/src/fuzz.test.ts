@@ -237,7 +237,7 @@ const functions: Record<string, () => Call[]> = {
   waitForJobSequenceCompletion: () =>
     withOptions(method("waitForJobSequenceCompletion"), { id, typeName: "work" }, waitOptions),
   "jobs.cancel": () => [
-    ...withOptions(method("jobs.cancel"), { ids: [id] }, ["ids", "reason"]),
+    ...withOptions(method("jobs.cancel"), { ids: [id] }, ["ids", "reason", "dryRun", "filter"]),
     (value) => facade["jobs.cancel"]!({ ids: [id, value] }),
   ],
   "jobs.redrive": () => [
