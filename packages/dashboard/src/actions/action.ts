@@ -150,9 +150,9 @@ const unfinished = ["blocked", "pending", "running"] as const;
 
 const cancel: PlannedAction["portion"] = async (leasehold, call) => {
   const { jobs, skipped, cursor } = await find(leasehold, call, unfinished);
+  if (call.dryRun) return { changed: jobs.map(({ id }) => ({ jobId: id, revived: 0 })), skipped, cursor };
   const jobOf = new Map(jobs.map((job) => [job.sequenceId, job.id]));
-  const { reason, dryRun } = call;
-  const report = await leasehold.jobs.cancel({ ids: [...jobOf.keys()], reason, dryRun });
+  const report = await leasehold.jobs.cancel({ ids: [...jobOf.keys()], reason: call.reason });
   const refused = report.skipped.map(({ id, reason: why }) => ({ jobId: jobOf.get(id)!, reason: why }));
   return {
     changed: report.changed.map(({ id }) => ({ jobId: jobOf.get(id)!, revived: 0 })),
