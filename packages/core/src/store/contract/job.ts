@@ -41,9 +41,9 @@ export interface TypeJobSettings extends Omit<JobSettings, "group"> {
   /** Whether a blocked job fails with a sequence that it waits for, or runs. Default: `"fail"`. */
   readonly onBlockerFailure?: OnBlockerFailure | undefined;
   /**
-   * Whether the jobs of a group run one at a time, in order. Every job of the type then needs a group. When one fails for
-   * good, the next goes on; with `{ onFailure: "stop" }` the group waits until that job is redriven, cancelled or deleted, or
-   * the group is resumed. Default: false.
+   * Whether the jobs of a group run one at a time, in order. Every job of the type then needs a group. After a
+   * permanent failure the next job runs; with `{ onFailure: "stop" }` the group stops until that job is redriven or
+   * deleted, or `limits.resume` is called. Default: false.
    */
   readonly ordered?: boolean | { readonly onFailure: OrderedGroup } | undefined;
 }
