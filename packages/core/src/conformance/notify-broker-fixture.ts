@@ -1,7 +1,7 @@
 import type { ChannelName } from "../notify/contract.ts";
 import type { NotifyAdapter } from "../notify/contract.ts";
 
-/** Connections to the broker that share channels which nobody else uses. */
+/** Connections to the broker that share channels of their own. */
 export interface BrokerConnections {
   /** One notify adapter for each connection. Called once, perhaps while the broker is down. */
   createAdapters(): Promise<readonly NotifyAdapter[]>;

@@ -8,7 +8,7 @@ export const within = async <T>(promise: Promise<T>, what: string): Promise<T> =
   const given = new AbortController();
   const guard = async (): Promise<never> => {
     await pause(patienceMs, undefined, { signal: given.signal });
-    throw new Error(`Waited in vain for ${what}`);
+    throw new Error(`Timed out waiting for ${what}`);
   };
   try {
     return await Promise.race([promise, guard()]);
@@ -21,7 +21,7 @@ export const within = async <T>(promise: Promise<T>, what: string): Promise<T> =
 export const until = async (condition: () => boolean | Promise<boolean>, what: string): Promise<void> => {
   const deadline = performance.now() + patienceMs;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`Waited in vain until ${what}`);
+    if (performance.now() > deadline) throw new Error(`Timed out waiting until ${what}`);
     await pause(2);
   }
 };

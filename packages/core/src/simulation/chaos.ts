@@ -69,7 +69,7 @@ export const createChaos = (
       clock.setTimer(() => {
         if (isCalm || weather !== undefined) return;
         weather = kind;
-        // Deadlocks hit some calls and not others; each of these is noted by itself.
+        // Deadlocks hit single calls; each is noted separately.
         note(null, kind, kind === "deadlocks" ? 0 : forMs);
         clock.setTimer(() => (weather = undefined), forMs);
       }, random.next() * plan.chaosMs);

@@ -18,7 +18,7 @@ export const faultKinds = [
   "clock_step",
   /** Notifications are lost, doubled, late, forged, or fail. */
   "hints",
-  /** The store answers nobody for a while. */
+  /** The store is unreachable for all processes for a while. */
   "store_down",
   /** The store takes no writes for a while. */
   "read_only",

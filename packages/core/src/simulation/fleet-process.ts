@@ -120,7 +120,7 @@ export const startProcess = async <TDefs>(
     const signals = jobs.map((job) => signalOf(job));
     let ending: "returned" | "threw" = "threw";
     try {
-      // What a handler starts in a transaction is acknowledged by nobody before that commits.
+      // A start in a handler's transaction is acknowledged only when the transaction commits.
       const result = await options.acknowledging.run([], next);
       ending = "returned";
       return result;

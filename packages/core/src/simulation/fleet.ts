@@ -21,12 +21,12 @@ export interface FleetOptions<TDefs> {
   readonly acknowledging: AsyncScope<string[]>;
 }
 
-/** All processes of a simulation, and whoever uses and disturbs them. */
+/** All processes of a simulation, its workload and its faults. */
 export interface Fleet {
   start(): Promise<void>;
   /** Sets the timers of everything that is to happen, good and bad. */
   causeTrouble(): void;
-  /** Wakes whoever is paused. */
+  /** Wakes paused processes. */
   calm(): void;
   /** Stops all workers in good order. */
   stop(): Promise<void>;

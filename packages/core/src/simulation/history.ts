@@ -18,7 +18,7 @@ export interface StoreStep {
 
 /** What happened, in order. Only what the store really did counts; what a process believes is not in here. */
 export type HistoryEvent =
-  /** Took effect for everybody: a call of its own, or all calls of a transaction that committed. */
+  /** Was committed: a call outside transactions, or all calls of a transaction. */
   | {
       readonly kind: "applied";
       readonly at: number;

@@ -28,7 +28,7 @@ export const ruledQueue = "ruled";
 
 const scripted = { input: typeOnly<GroupedScript>(), output: typeOnly<string>() };
 
-/** Jobs without rules beside them, in groups, in ordered groups, and in ordered groups that stop. */
+/** Jobs without a group, in groups, in ordered groups, and in ordered groups that stop. */
 export const limitsJobTypes: JobTypes<LimitsDefinitions> = defineJobTypes({
   free: scripted,
   grouped: { ...scripted, queue: ruledQueue },

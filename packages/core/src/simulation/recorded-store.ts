@@ -19,7 +19,7 @@ export interface RecordedStoreOptions {
   readonly adapter: AnyStateAdapter;
   readonly clock: Clock;
   readonly history: History;
-  /** Called when a process had to wait for its turn for so long. */
+  /** Called when a process has waited for its turn since `since`. */
   readonly onWait: (processName: string, since: number) => void;
 }
 

@@ -19,7 +19,7 @@ const describeChange = ({ before, after }: RowChange): string => {
 const describeStep = ({ method, changes }: StoreStep): string =>
   changes.length === 0 ? method : `${method} (${changes.map(describeChange).join("; ")})`;
 
-/** What an event says to somebody who looks for the cause of a failure; undefined for what only fills the page. */
+/** The line of an event in the timeline of a failure; undefined for events that do not help to find its cause. */
 const describe = (event: HistoryEvent): string | undefined => {
   switch (event.kind) {
     case "applied": {

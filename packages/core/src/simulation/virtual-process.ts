@@ -36,7 +36,7 @@ export const createVirtualProcess = (name: string, shared: ManualClock): Virtual
   const death = new Promise<never>((_resolve, reject) => {
     onDeath = reject;
   });
-  // Most of the time nobody waits for it.
+  // Usually no caller waits for it.
   death.catch(() => undefined);
 
   const run = (callback: () => void): void => {

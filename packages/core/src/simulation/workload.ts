@@ -41,9 +41,9 @@ export interface SimulationWorkload<TDefs> {
   readonly jobTypes: JobTypes<TDefs>;
   /** Implements the job types for a worker of this process. */
   createWorker(leasehold: Leasehold<TDefs, AnyStateAdapter>, process: SimulatedProcess): StartableWorker;
-  /** One thing that somebody does at a random moment. What it rejects with is dropped: callers may see errors. */
+  /** One operation at a random time. Its rejection is dropped: callers may get errors. */
   operate(leasehold: Leasehold<TDefs, AnyStateAdapter>, context: OperationContext): Promise<void>;
-  /** Wraps the store before anybody uses it. */
+  /** Wraps the store before the first process uses it. */
   prepareStore?(store: AnyStateAdapter): AnyStateAdapter;
   /** Removes what would keep jobs from coming to their end, when nothing goes wrong any more. */
   calm?(store: AnyStateAdapter): Promise<void>;

@@ -35,7 +35,7 @@ export const createMortalProcess = (clock: Clock): MortalProcess => {
     if (alive) callback();
   };
 
-  /** What the store answers reaches nobody after death. */
+  /** Replies of the store after the death of the process are dropped. */
   const whileAlive = <T>(answer: Promise<T>): Promise<T> =>
     new Promise((resolve, reject) => {
       answer.then(

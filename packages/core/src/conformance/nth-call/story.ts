@@ -31,7 +31,7 @@ export const sequenceIds = {
   slow: "01900000-0000-7000-8000-000000000010",
 } as const;
 
-// More than the calls of an outage: a transaction is not begun again by itself.
+// More than the calls of an outage: a transaction is not repeated automatically.
 const mostTries = 6;
 
 /**
@@ -51,7 +51,7 @@ const insist = async <T>(
         return undefined;
       }
       assert.ok(error instanceof LeaseholdError, `the caller got an untyped error: ${String(error)}`);
-      // One mishap does not make the same call fail for ever.
+      // One fault does not make every later call fail.
       if (attempt === mostTries) throw error;
     }
   }

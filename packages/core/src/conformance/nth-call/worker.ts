@@ -19,7 +19,7 @@ export interface Outside {
 
 const soon: RetryPolicy = { type: "fixed", delayMs: 20 };
 
-/** A handler for every type but those that are completed from outside. */
+/** A handler for every type except the workerless ones. */
 export const createStoryWorker = (
   leasehold: StoryLeasehold,
   outside: Outside,

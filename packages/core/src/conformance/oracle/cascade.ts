@@ -19,7 +19,7 @@ export const failByBlocker = (store: ModelStore, job: ModelJob, now: number): vo
   job.errorIsBlockers = true;
 };
 
-/** Fails whoever waits for a failed sequence, and whoever waits for those. */
+/** Fails the jobs that wait for a failed sequence, and the jobs that wait for these. */
 export const cascadeFailure = (store: ModelStore, sequenceId: string, now: number): JobReference[] => {
   const failed: ModelJob[] = [];
   const visit = (failedSequenceId: string): void => {
@@ -36,7 +36,7 @@ export const cascadeFailure = (store: ModelStore, sequenceId: string, now: numbe
   return failed.map(referenceOf);
 };
 
-/** A sequence has completed: whoever waits for it has one thing less to wait for. */
+/** A sequence has completed: each job that waits for it has one blocker fewer. */
 export const unblock = (store: ModelStore, sequenceId: string, now: number): JobReference[] => {
   const unblocked: JobReference[] = [];
   for (const dependant of dependantsOf(store, sequenceId)) {

@@ -5,7 +5,7 @@ import { addPerhapsLost, attemptsOfJob } from "./attempts.ts";
 import { allJobs, copyStore, type ModelStore } from "./store.ts";
 import type { World } from "./world.ts";
 
-/** What the model has of a job's attempts, of those that are not certain only what the store has, too. */
+/** The attempts of a job in the model; of uncertain attempts only the ones that the store has, too. */
 const expectedAttempts = (
   store: ModelStore,
   jobId: string,
@@ -39,7 +39,7 @@ const failedJobs = (store: ModelStore): Map<string, Omit<FailedJobs, "exampleId"
   return groups;
 };
 
-/** The attempts of all jobs, and what those that failed have failed from. */
+/** The attempts of all jobs, and the causes of the failed ones. */
 export const compareHistory = async (
   { adapter, model, now, createId }: World,
   ctx?: object,

@@ -25,7 +25,7 @@ export const lineOf = ({ queue, typeName, group }: ModelJob): Place => ({ queue,
 
 const hasBegun = (job: ModelJob): boolean => isOrdered(job) && job.leaseVersion > 0;
 
-/** The pending jobs of one line, in order: those that are due, and in an ordered line those that have begun. */
+/** The pending jobs of one group queue, in order: due jobs, and in an ordered group also jobs that have begun. */
 export const lineBefore = (store: ModelStore, { queue, typeName, group }: Place, now: number): ModelJob[] =>
   [...store.jobs.values()]
     .filter((job) => job.status === "pending" && job.queue === queue && job.typeName === typeName)

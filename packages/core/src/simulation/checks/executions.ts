@@ -38,7 +38,7 @@ export const executionsAreBounded: Check = {
   watch: ({ plan, table, faultsOf, report }) => {
     const claims = new Map<string, Claim[]>();
     const lives = new Map<string, number>();
-    /** Executions in the present life, less those that were given back. */
+    /** Executions since the latest start or redrive, without released ones. */
     const counted = new Map<string, number>();
 
     const claimsOf = (jobId: string): Claim[] => {

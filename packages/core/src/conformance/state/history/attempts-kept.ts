@@ -17,7 +17,7 @@ import {
   withNote,
 } from "./history-scenario.ts";
 
-/** Runs the job and gives it back with a note, so many times. Returns the rows that this wrote, the latest first. */
+/** Runs the job and releases it with a note, `count` times. Returns the rows that this wrote, the latest first. */
 const releaseOften = async (
   { run, end }: HistoryScenario,
   job: StateJob,

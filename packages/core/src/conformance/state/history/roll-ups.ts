@@ -19,7 +19,7 @@ const sumOf = (rollups: readonly StatisticsBucket[]): number =>
   rollups.reduce((sum, { counts }) => sum + Number(counts), 0);
 
 /**
- * Three processes count and report for some minutes, and now and then somebody folds what is old enough. Whatever the
+ * Three processes count and report for some minutes, and now and then old buckets are rolled up. Whatever the
  * order, the store has each count that it took exactly once.
  */
 const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<void> => {
@@ -74,7 +74,7 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
     remembered = chosen;
   };
 
-  /** Somebody who had read the same rows and comes too late. */
+  /** A process that had read the same rows and comes too late. */
   const foldAgain = async (): Promise<void> => {
     if (remembered.every(({ reporterId }) => reporterId === "")) return;
     assert.equal(

@@ -5,7 +5,7 @@ import { completion, release, retryAfter } from "../../state-scenario.ts";
 import type { StateScenario } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 
-/** Claims all there is, so many at a time, and names the jobs by their input. */
+/** Claims all jobs in batches, and names them by their input. */
 const claimAll = async ({ claim }: StateScenario, limit: number, now = baseTime): Promise<string[]> => {
   const inputs: string[] = [];
   for (;;) {

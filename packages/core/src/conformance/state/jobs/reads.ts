@@ -323,7 +323,7 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     const job = await scenario.start({ schedule: { afterMs: 600 } });
     assert.equal(await ahead(job, baseTime + 499), 0);
     assert.equal(await ahead(job, baseTime + 600), 1);
-    // Those that wait and those whose lease has run out count towards one cap.
+    // Waiting jobs and jobs with an expired lease count towards one cap.
     await scenario.startMany([{ priority: 1 }, { priority: 1 }]);
     assert.equal(await scenario.adapter.countAhead({ jobId: job.id, cap: 2, now: baseTime + 600 }), 2);
   });

@@ -199,7 +199,7 @@ export const describeRedriveJobs = ({ test }: StateSuite): void => {
     const first = await scenario.start();
     const waiting = await scenario.startBlocked([first]);
     await scenario.cancel(waiting);
-    // While the other was failed it could be waited for; brought back, the two would wait for each other for ever.
+    // While the other was failed it could be waited for; brought back, the two would wait for each other without end.
     const running = await scenario.run(first);
     const next = await scenario.adapter.runInTransaction(async (ctx: object) => {
       const continuation = newJob({

@@ -13,7 +13,7 @@ export interface LimitsScenario extends StateScenario {
   /** Sets what is named of the rule of the scenario's queue, or of a type in it. */
   setQueueRule(change: LimitRuleChange, now?: number): Promise<SetRuleResult>;
   setTypeRule(change: LimitRuleChange, typeName?: string, now?: number): Promise<SetRuleResult>;
-  /** So many jobs of a group, one after the other. */
+  /** `count` jobs of a group, one after the other. */
   startGroup(group: string, count: number, overrides?: Partial<NewJob>, now?: number): Promise<StateJob[]>;
   hold(job: StateJob, now?: number): Promise<Throttle | null>;
   completeAll(jobs: readonly StateJob[], now?: number): Promise<void>;
