@@ -119,6 +119,7 @@ plant("turns.ts", [
     [" || isThrottled(type.rules.type, type.state)) continue;", ") continue;"],
   ],
   ["types do not take turns", ["state.virtualTime = typeTime + 1;", "state.virtualTime = typeTime;"]],
+  ["a round ends while a group may have more jobs", ["else putBack(group);", ""]],
   ["groups that come one by one are never deleted", ["for (const type of types) endRound(type);", ""]],
 ]);
 

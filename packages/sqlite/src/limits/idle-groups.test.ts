@@ -66,3 +66,11 @@ it("deletes groups that come one by one", async () => {
   await reap();
   expect(await countGroups()).toBe(0);
 });
+
+it("a round does not end while a group may have more jobs than a claim has read", async () => {
+  const { adapter } = store;
+  await adapter.createJobs({ jobs: [newJob({ group: "a" }), newJob({ group: "a" })] });
+  expect(await claimAll(adapter, 1)).toMatchObject([{ group: "a" }]);
+  await adapter.createJobs({ jobs: [newJob({ group: "b" })] });
+  expect(await claimAll(adapter, 1)).toMatchObject([{ group: "b" }]);
+});

@@ -63,6 +63,19 @@ describe("rules that another process has set", () => {
   });
 });
 
+it("a slot whose lease has expired throttles no job", async () => {
+  const { adapter } = store;
+  await adapter.limits.setRule({ ...scope, change: { concurrency: 1 }, now: 1_000 });
+  const jobs = [newJob(), newJob()];
+  await adapter.createJobs({ jobs, now: 1_000 });
+  const requests = [{ queue: "queue", typeNames: null, limit: 1 }];
+  const claim = { workerId: "worker", leaseToken: "token", leaseMs: 500, requests, limit: 1 };
+  const [running] = await adapter.claimJobs({ ...claim, now: 1_000 });
+  const { id: jobId } = jobs.find(({ id }) => id !== running?.id)!;
+  expect(await adapter.limits.explainThrottle({ jobId, now: 1_499 })).toMatchObject({ by: "concurrency" });
+  expect(await adapter.limits.explainThrottle({ jobId, now: 1_500 })).toBeNull();
+});
+
 describe("counters that are wrong", () => {
   it("are found, and set right on request", async () => {
     const { adapter } = store;

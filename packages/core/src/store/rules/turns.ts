@@ -292,6 +292,7 @@ const visitGroups = <TJob>(
       if (group.next < group.heads.length) putBack(group);
       else if (!group.hasMore) close(group, null, true);
       else if (left > 0) read = group;
+      else putBack(group);
       return job;
     },
     needsMore: () => read !== undefined,
