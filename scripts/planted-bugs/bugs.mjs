@@ -198,11 +198,15 @@ plant(
   ],
   ["memory/create.js", "if (positions.has(position) ||", "if ("],
 );
-plant("lock of a lost lease ignored", [
-  "worker/transactions.js",
-  "const result = results[index];",
-  'const result = { kind: "locked" };',
-]);
+plant(
+  "lock of a lost lease ignored",
+  [
+    "worker/transactions.js",
+    "const wanted = members.filter(({ isWanted }) => isWanted);",
+    "const wanted = [...members];",
+  ],
+  ["worker/transactions.js", "const result = results[index];", 'const result = { kind: "locked" };'],
+);
 plant("lookup of a lost start has no deadline", [
   "engine/dispatch.js",
   "recover(error, args, calls)",
