@@ -207,6 +207,42 @@ export const describeLimits: Scenario = ({ test: register }) => {
     await completion(second!);
   });
 
+  test("each remedy that the explanation of a stopped group names makes it run again", async (story) => {
+    const { leasehold, work, completion, failure } = story;
+    const mended = new Set<string>();
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "import",
+        process: async ({ job }) => {
+          if (job.input.n === 1 && !mended.has(job.input.account)) throw new Error("broken");
+          return null;
+        },
+      }),
+    );
+    const remedies: Record<string, (failedId: string, group: string) => Promise<unknown>> = {
+      redrive: (failedId) => leasehold.jobs.redrive({ ids: [failedId] }),
+      delete: (failedId) => leasehold.deleteJobSequences({ rootSequenceIds: [failedId] }),
+      "limits.resume": (_failedId, group) => leasehold.limits.resume({ typeName: "import", group }),
+    };
+    for (const [remedy, apply] of Object.entries(remedies)) {
+      const [first, second] = await leasehold.startJobSequences({
+        sequences: [1, 2].map((n) => ({
+          typeName: "import" as const,
+          input: { account: remedy, n },
+          maxAttempts: 1,
+        })),
+      });
+      await failure(first!);
+      await until(async () => {
+        const { state, summary } = await leasehold.jobs.explain(second!);
+        return state === "throttled" && summary.toLowerCase().includes(remedy);
+      }, `the explanation names ${remedy}`);
+      mended.add(remedy);
+      await apply(first!.id, remedy);
+      await completion(second!);
+    }
+  });
+
   test("a rate spreads jobs over time", async (story) => {
     const { leasehold, work, completion, queue } = story;
     await leasehold.limits.set({ queue, rate: { limit: 5, perMs: 200, burst: 1 } });
