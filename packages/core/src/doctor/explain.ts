@@ -1,7 +1,7 @@
-import { requireId, requirePlainObject } from "../base/options.ts";
+import { requireId } from "../base/options.ts";
 import { parseStoredError, type StoredError } from "../base/stored-error.ts";
 import type { Engine } from "../engine/engine.ts";
-import { resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { countWorkers } from "../history/processes.ts";
 import { estimateStart, type JobsAhead, type StartEstimate } from "../history/statistics.ts";
 import type { AnyJobSequence, JobFailure, JobSequenceStatus } from "../job-types/entities.ts";
@@ -93,19 +93,18 @@ const when = (ms: number | null): string => (ms === null ? "an unknown time" : n
  * Answers "why is this job not running?" The id of a sequence is that of its first job. So when the first job has been
  * continued, the answer is about the current job of the sequence.
  */
-export const explainJob = async (engine: Engine, passed: unknown): Promise<JobExplanation> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.explain", options, viewFields);
-  const id = requireId(options["id"], "id");
-  const asked = await readJob(engine, ctx, id);
-  if (!asked) throw new JobNotFoundError(id);
-  if (asked.continuedToId === null || asked.sequenceIndex > 0) return explain(engine, ctx, asked);
-  const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [id] });
-  const job = sequence?.current ?? asked;
-  const explanation = await explain(engine, ctx, job);
-  const summary = `The sequence has gone on to job ${job.id} (${job.typeName}). ${explanation.summary}`;
-  return { ...explanation, summary };
-};
+export const explainJob = (engine: Engine, passed: unknown): Promise<JobExplanation> =>
+  operation(engine, "jobs.explain", passed, { options: viewFields }, async ({ options, ctx }) => {
+    const id = requireId(options["id"], "id");
+    const asked = await readJob(engine, ctx, id);
+    if (!asked) throw new JobNotFoundError(id);
+    if (asked.continuedToId === null || asked.sequenceIndex > 0) return explain(engine, ctx, asked);
+    const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [id] });
+    const job = sequence?.current ?? asked;
+    const explanation = await explain(engine, ctx, job);
+    const summary = `The sequence has gone on to job ${job.id} (${job.typeName}). ${explanation.summary}`;
+    return { ...explanation, summary };
+  });
 
 const explain = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<JobExplanation> => {
   const answer = await explainStatus(engine, ctx, job);

@@ -1,13 +1,12 @@
-import { requireId, requirePlainObject } from "../base/options.ts";
+import { requireId } from "../base/options.ts";
 import { parseStoredError } from "../base/stored-error.ts";
 import type { Engine } from "../engine/engine.ts";
-import { resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { readJob } from "../jobs/query.ts";
 import { viewFields } from "../jobs/view.ts";
 import type { AttemptOutcome, StateAttempt } from "../store/contract/history.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import { JobNotFoundError } from "../store/errors.ts";
-import { requirePart } from "../store/parts.ts";
 import type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./api.ts";
 
 const outcomes: Readonly<Record<AttemptOutcome, JobAttemptOutcome>> = {
@@ -66,13 +65,17 @@ const viewCompletion = (job: StateJob): JobAttempt[] => {
   ];
 };
 
-export const listJobAttempts = async (engine: Engine, passed: unknown): Promise<readonly JobAttempt[]> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "history.listAttempts", options, viewFields);
-  const id = requireId(options["id"], "id");
-  const history = requirePart(engine.store, "history", "history.listAttempts");
-  const job = await readJob(engine, ctx, id);
-  if (!job) throw new JobNotFoundError(id);
-  const [attempts] = await history.listAttempts({ ctx, jobIds: [id] });
-  return [...viewCompletion(job), ...attempts!.map(viewAttempt)];
-};
+export const listJobAttempts = (engine: Engine, passed: unknown): Promise<readonly JobAttempt[]> =>
+  operation(
+    engine,
+    "history.listAttempts",
+    passed,
+    { options: viewFields, part: "history" },
+    async ({ options, ctx, part: history }) => {
+      const id = requireId(options["id"], "id");
+      const job = await readJob(engine, ctx, id);
+      if (!job) throw new JobNotFoundError(id);
+      const [attempts] = await history.listAttempts({ ctx, jobIds: [id] });
+      return [...viewCompletion(job), ...attempts!.map(viewAttempt)];
+    },
+  );

@@ -1,13 +1,7 @@
-import {
-  longestDurationMs,
-  optionalInteger,
-  requireInteger,
-  requireName,
-  requirePlainObject,
-} from "../base/options.ts";
+import { longestDurationMs, optionalInteger, requireInteger, requireName } from "../base/options.ts";
 import { parseStoredError } from "../base/stored-error.ts";
 import type { Engine } from "../engine/engine.ts";
-import { resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { oneOrMany } from "../jobs/filter.ts";
 import type { FailedJobs, NewCause, StateCause } from "../store/contract/history.ts";
 import { requirePart } from "../store/parts.ts";
@@ -17,42 +11,39 @@ import { kindOfError } from "./fingerprint.ts";
 const knownOptions = { queue: true, typeName: true, scanLimit: true, everyMs: true } as const;
 
 /** Failed jobs by what they failed from; those without an error of a handler by their reason. */
-export const listFailureCauses = async (
-  engine: Engine,
-  passed: unknown = {},
-): Promise<FailureCauseListing> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "history.listCauses", options, knownOptions);
-  const everyMs =
-    options["everyMs"] === undefined
-      ? undefined
-      : requireInteger(options["everyMs"], "everyMs", { min: 60_000, max: longestDurationMs });
-  const { failed, causes, capped } = await requirePart(
-    engine.store,
-    "history",
-    "history.listCauses",
-  ).listCauses({
-    ctx,
-    mayLag: true,
-    cap: optionalInteger(options["scanLimit"], "scanLimit", 10_000, { min: 1, max: 100_000 }),
-    queues: oneOrMany(options["queue"], "queue", requireName),
-    typeNames: oneOrMany(options["typeName"], "typeName", requireName),
-    everyMs,
+export const listFailureCauses = (engine: Engine, passed: unknown = {}): Promise<FailureCauseListing> =>
+  operation(engine, "history.listCauses", passed, { options: knownOptions }, async ({ options, ctx }) => {
+    const everyMs =
+      options["everyMs"] === undefined
+        ? undefined
+        : requireInteger(options["everyMs"], "everyMs", { min: 60_000, max: longestDurationMs });
+    const { failed, causes, capped } = await requirePart(
+      engine.store,
+      "history",
+      "history.listCauses",
+    ).listCauses({
+      ctx,
+      mayLag: true,
+      cap: optionalInteger(options["scanLimit"], "scanLimit", 10_000, { min: 1, max: 100_000 }),
+      queues: oneOrMany(options["queue"], "queue", requireName),
+      typeNames: oneOrMany(options["typeName"], "typeName", requireName),
+      everyMs,
+    });
+    const groups = new Map<string, FailedJobs[]>();
+    for (const jobs of failed) {
+      const key = jobs.fingerprint ?? jobs.reason;
+      groups.set(key, [...(groups.get(key) ?? []), jobs]);
+    }
+    const known = new Map<string, StateCause | NewCause>(causes.map((cause) => [cause.fingerprint, cause]));
+    for (const cause of await describeUnknown(engine, ctx, groups, known))
+      known.set(cause.fingerprint, cause);
+    return {
+      causes: [...groups]
+        .map(([key, jobs]) => viewCause(jobs, known.get(key), everyMs))
+        .sort((a, b) => b.count - a.count || b.lastFailedAt.getTime() - a.lastFailedAt.getTime()),
+      capped,
+    };
   });
-  const groups = new Map<string, FailedJobs[]>();
-  for (const jobs of failed) {
-    const key = jobs.fingerprint ?? jobs.reason;
-    groups.set(key, [...(groups.get(key) ?? []), jobs]);
-  }
-  const known = new Map<string, StateCause | NewCause>(causes.map((cause) => [cause.fingerprint, cause]));
-  for (const cause of await describeUnknown(engine, ctx, groups, known)) known.set(cause.fingerprint, cause);
-  return {
-    causes: [...groups]
-      .map(([key, jobs]) => viewCause(jobs, known.get(key), everyMs))
-      .sort((a, b) => b.count - a.count || b.lastFailedAt.getTime() - a.lastFailedAt.getTime()),
-    capped,
-  };
-};
 
 /** What no process has reported, such as one that was killed, is read from a job that failed with it. */
 const describeUnknown = async (

@@ -2,12 +2,10 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { requirePlainObject } from "../base/options.ts";
 import type { History } from "../store/contract/history.ts";
 import type { Engine, ReportedWorker } from "../engine/engine.ts";
-import { resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import type { StateProcess } from "../store/contract/history.ts";
-import { requirePart } from "../store/parts.ts";
 import type { LeaseholdProcess } from "./api.ts";
 import { reporterKeptMs } from "./counts.ts";
 
@@ -96,15 +94,19 @@ const viewProcess = (reporter: StateProcess, now: number): LeaseholdProcess => {
 };
 
 /** Processes that reported within the last day, the latest report first. */
-export const listProcesses = async (engine: Engine, passed: unknown = {}): Promise<LeaseholdProcess[]> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "history.listProcesses", options, {});
-  const history = requirePart(engine.store, "history", "history.listProcesses");
-  const now = await engine.store.getTime({ ctx });
-  const seenFrom = now - reporterKeptMs;
-  const reporters = await history.listProcesses({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
-  return reporters.map((reporter) => viewProcess(reporter, now));
-};
+export const listProcesses = (engine: Engine, passed: unknown = {}): Promise<LeaseholdProcess[]> =>
+  operation(
+    engine,
+    "history.listProcesses",
+    passed,
+    { options: {}, part: "history" },
+    async ({ ctx, part: history }) => {
+      const now = await engine.store.getTime({ ctx });
+      const seenFrom = now - reporterKeptMs;
+      const reporters = await history.listProcesses({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
+      return reporters.map((reporter) => viewProcess(reporter, now));
+    },
+  );
 
 /** The workers of live processes; undefined where no process reports. */
 export const listLiveWorkers = async (

@@ -5,15 +5,13 @@ import {
   requireDate,
   requireInteger,
   requireName,
-  requirePlainObject,
 } from "../base/options.ts";
 import type { History } from "../store/contract/history.ts";
 import type { Engine } from "../engine/engine.ts";
-import { resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { oneOrMany } from "../jobs/filter.ts";
 import type { ReadBucketsCall, StatisticsBucket } from "../store/contract/history.ts";
 import type { StateJob } from "../store/contract/job.ts";
-import { requirePart } from "../store/parts.ts";
 import type { EstimatedPercentiles, JobStatistics } from "./api.ts";
 import {
   addStored,
@@ -92,52 +90,57 @@ const mapIn = <TKey, TInnerKey, TValue>(
   return map;
 };
 
-export const getStatistics = async (engine: Engine, passed: unknown): Promise<JobStatistics[]> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "history.getStatistics", options, knownOptions);
-  const history = requirePart(engine.store, "history", "history.getStatistics");
-  const from = requireDate(options["from"], "from").getTime();
-  const before =
-    options["before"] === undefined
-      ? await engine.store.getTime({ ctx })
-      : requireDate(options["before"], "before").getTime();
-  if (before <= from) throw new InvalidOptionError("from", "must be earlier than `before`", options["from"]);
-  const everyMs = parseEvery(options["everyMs"], before - from);
-  const { byType = true, byDeployment = false } = options;
-  const splitsTypes = requireBoolean(byType, "byType");
-  const splitsDeployments = requireBoolean(byDeployment, "byDeployment");
-  const range = {
-    from,
-    before,
-    queues: oneOrMany(options["queue"], "queue", requireName),
-    typeNames: oneOrMany(options["typeName"], "typeName", requireName),
-  };
+export const getStatistics = (engine: Engine, passed: unknown): Promise<JobStatistics[]> =>
+  operation(
+    engine,
+    "history.getStatistics",
+    passed,
+    { options: knownOptions, part: "history" },
+    async ({ options, ctx, part: history }) => {
+      const from = requireDate(options["from"], "from").getTime();
+      const before =
+        options["before"] === undefined
+          ? await engine.store.getTime({ ctx })
+          : requireDate(options["before"], "before").getTime();
+      if (before <= from)
+        throw new InvalidOptionError("from", "must be earlier than `before`", options["from"]);
+      const everyMs = parseEvery(options["everyMs"], before - from);
+      const { byType = true, byDeployment = false } = options;
+      const splitsTypes = requireBoolean(byType, "byType");
+      const splitsDeployments = requireBoolean(byDeployment, "byDeployment");
+      const range = {
+        from,
+        before,
+        queues: oneOrMany(options["queue"], "queue", requireName),
+        typeNames: oneOrMany(options["typeName"], "typeName", requireName),
+      };
 
-  const groups: Group[] = [];
-  // Maps in maps, because to make one key of it all for each of thousands of rows takes longer than to add its counts.
-  const byStretch = new Map<number, Map<string, Map<string | null, Map<string, Group>>>>();
-  for await (const page of readCounted(history, ctx, range))
-    for (const row of page) {
-      const stretch = Math.floor((row.from - from) / everyMs);
-      const { queue } = row;
-      const typeName = splitsTypes ? row.typeName : null;
-      const deployment = splitsDeployments ? row.deployment : "";
-      const byName = mapIn(mapIn(mapIn(byStretch, stretch), queue), typeName);
-      let group = byName.get(deployment);
-      if (!group) {
-        group = { stretch, queue, typeName, deployment, counts: emptyCounts() };
-        byName.set(deployment, group);
-        groups.push(group);
-      }
-      addStored(group.counts, row.counts);
-    }
-  return groups
-    .sort((a, b) => a.stretch - b.stretch)
-    .map((group) => {
-      const start = from + group.stretch * everyMs;
-      return viewGroup(group, start, Math.min(start + everyMs, before));
-    });
-};
+      const groups: Group[] = [];
+      // Maps in maps, because to make one key of it all for each of thousands of rows takes longer than to add its counts.
+      const byStretch = new Map<number, Map<string, Map<string | null, Map<string, Group>>>>();
+      for await (const page of readCounted(history, ctx, range))
+        for (const row of page) {
+          const stretch = Math.floor((row.from - from) / everyMs);
+          const { queue } = row;
+          const typeName = splitsTypes ? row.typeName : null;
+          const deployment = splitsDeployments ? row.deployment : "";
+          const byName = mapIn(mapIn(mapIn(byStretch, stretch), queue), typeName);
+          let group = byName.get(deployment);
+          if (!group) {
+            group = { stretch, queue, typeName, deployment, counts: emptyCounts() };
+            byName.set(deployment, group);
+            groups.push(group);
+          }
+          addStored(group.counts, row.counts);
+        }
+      return groups
+        .sort((a, b) => a.stretch - b.stretch)
+        .map((group) => {
+          const start = from + group.stretch * everyMs;
+          return viewGroup(group, start, Math.min(start + everyMs, before));
+        });
+    },
+  );
 
 const parseEvery = (value: unknown, rangeMs: number): number => {
   if (value === undefined) return rangeMs;

@@ -1,7 +1,7 @@
 import { InvalidOptionError } from "../base/errors.ts";
-import { requireBoolean, requireId, requireName, requirePlainObject } from "../base/options.ts";
+import { requireBoolean, requireId, requireName } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
-import { resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { encodeCursor, fillPage, pageOptions, parseOrder, parsePage } from "../engine/pages.ts";
 import { requireTypeName } from "../job-types/registry.ts";
 import type { StateJob, StateSequence } from "../store/contract/job.ts";
@@ -63,34 +63,40 @@ const selectSequences = (options: Record<string, unknown>): Selection => {
   };
 };
 
-export const listJobSequences = async (
+export const listJobSequences = (
   engine: Engine,
   passed: unknown = {},
-): Promise<JobSequenceListing<SequenceView>> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.listSequences", options, listOptions);
-  const order = parseOrder(options["order"]);
-  const { by, filter, keeps } = selectSequences(options);
-  const kind = `sequences-${by}-${order}`;
-  const { limit, after } = parsePage(kind, options);
-  const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
-    const page = await engine.store.listJobs({ ctx, mayLag: true, filter, order, limit: most, after: from });
-    return { ...page, jobs: page.jobs.filter(keeps) };
-  };
-  const { jobs, next } = await fillPage({ limit, start: after, clock: engine.runtime.clock, look });
-  const sequenceIds = jobs.map(({ sequenceId }) => sequenceId);
-  const found =
-    sequenceIds.length === 0 ? [] : await engine.store.getSequences({ ctx, mayLag: true, sequenceIds });
-  const sequences = jobs.flatMap((job, index): StateSequence[] => {
-    const sequence = found[index];
-    // It may have been deleted or continued since it was listed.
-    return sequence === undefined ? [] : [{ ...sequence, [by]: job }];
+): Promise<JobSequenceListing<SequenceView>> =>
+  operation(engine, "jobs.listSequences", passed, { options: listOptions }, async ({ options, ctx }) => {
+    const order = parseOrder(options["order"]);
+    const { by, filter, keeps } = selectSequences(options);
+    const kind = `sequences-${by}-${order}`;
+    const { limit, after } = parsePage(kind, options);
+    const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
+      const page = await engine.store.listJobs({
+        ctx,
+        mayLag: true,
+        filter,
+        order,
+        limit: most,
+        after: from,
+      });
+      return { ...page, jobs: page.jobs.filter(keeps) };
+    };
+    const { jobs, next } = await fillPage({ limit, start: after, clock: engine.runtime.clock, look });
+    const sequenceIds = jobs.map(({ sequenceId }) => sequenceId);
+    const found =
+      sequenceIds.length === 0 ? [] : await engine.store.getSequences({ ctx, mayLag: true, sequenceIds });
+    const sequences = jobs.flatMap((job, index): StateSequence[] => {
+      const sequence = found[index];
+      // It may have been deleted or continued since it was listed.
+      return sequence === undefined ? [] : [{ ...sequence, [by]: job }];
+    });
+    return {
+      sequences: sequences.map((sequence) => viewSequence(engine, sequence)),
+      cursor: next && encodeCursor(kind, next),
+    };
   });
-  return {
-    sequences: sequences.map((sequence) => viewSequence(engine, sequence)),
-    cursor: next && encodeCursor(kind, next),
-  };
-};
 
 const listOptionsQueries = {
   ...pageOptions,
@@ -125,24 +131,25 @@ export const readJob = async (
   return job;
 };
 
-export const getJob = async (engine: Engine, passed: unknown): Promise<JobView | undefined> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.get", options, viewFields);
-  const job = await readJob(engine, ctx, requireId(options["id"], "id"));
-  if (!job) return undefined;
-  checkType(options["typeName"], job.typeName);
-  const [view] = await viewJobs(engine, ctx, [job]);
-  return view;
-};
+export const getJob = (engine: Engine, passed: unknown): Promise<JobView | undefined> =>
+  operation(engine, "jobs.get", passed, { options: viewFields }, async ({ options, ctx }) => {
+    const job = await readJob(engine, ctx, requireId(options["id"], "id"));
+    if (!job) return undefined;
+    checkType(options["typeName"], job.typeName);
+    const [view] = await viewJobs(engine, ctx, [job]);
+    return view;
+  });
 
-export const getJobSequence = async (engine: Engine, passed: unknown): Promise<SequenceView | undefined> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.getSequence", options, viewFields);
-  const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [requireId(options["id"], "id")] });
-  if (!sequence) return undefined;
-  checkType(options["typeName"], sequence.first.typeName);
-  return viewSequence(engine, sequence);
-};
+export const getJobSequence = (engine: Engine, passed: unknown): Promise<SequenceView | undefined> =>
+  operation(engine, "jobs.getSequence", passed, { options: viewFields }, async ({ options, ctx }) => {
+    const [sequence] = await engine.store.getSequences({
+      ctx,
+      sequenceIds: [requireId(options["id"], "id")],
+    });
+    if (!sequence) return undefined;
+    checkType(options["typeName"], sequence.first.typeName);
+    return viewSequence(engine, sequence);
+  });
 
 /** The place of the job that `after` names: a cursor that people can write. */
 const findPosition = async (
@@ -178,85 +185,93 @@ const lookInside = async (
     : { jobs: jobs.slice(0, most), next: { createdAt: last.createdAt, id: last.id } };
 };
 
-export const listJobs = async (engine: Engine, passed: unknown = {}): Promise<JobListing<JobView>> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.list", options, listOptionsQueries);
-  const order = parseOrder(options["order"]);
-  const kind = `jobs-${order}`;
-  const search = parseInputSearch(engine.codec, options["input"]);
-  const filter = {
-    ...parseJobFilterFor(engine.store, "jobs.list", pickJobFilter(options)),
-    ...(search?.text !== undefined && { inputContains: search.text }),
-  };
-  const { limit, after } = parsePage(kind, options);
-  const start = (await findPosition(engine, ctx, options)) ?? after;
-  const { clock } = engine.runtime;
-  const isListed = listedBy(filter);
-  const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
-    const page = await engine.store.listJobs({ ctx, mayLag: true, filter, order, limit: most, after: from });
-    return {
-      ...page,
-      jobs: page.jobs.filter((job) => isListed(job) && search?.matches(job.input) !== false),
+export const listJobs = (engine: Engine, passed: unknown = {}): Promise<JobListing<JobView>> =>
+  operation(engine, "jobs.list", passed, { options: listOptionsQueries }, async ({ options, ctx }) => {
+    const order = parseOrder(options["order"]);
+    const kind = `jobs-${order}`;
+    const search = parseInputSearch(engine.codec, options["input"]);
+    const filter = {
+      ...parseJobFilterFor(engine.store, "jobs.list", pickJobFilter(options)),
+      ...(search?.text !== undefined && { inputContains: search.text }),
     };
-  };
-  const page =
-    search !== undefined && search.text === undefined
-      ? await fillPage({
-          limit,
-          start,
-          clock,
-          most: mostDecodings,
-          look: (most, from) => lookInside(look, most, from),
-        })
-      : await fillPage({ limit, start, clock, look });
-  const searchedTo = page.next && new Date(page.next.createdAt);
-  return { ...(await viewPage(engine, ctx, kind, page)), searchedTo };
-};
+    const { limit, after } = parsePage(kind, options);
+    const start = (await findPosition(engine, ctx, options)) ?? after;
+    const { clock } = engine.runtime;
+    const isListed = listedBy(filter);
+    const look = async (most: number, from: PagePosition | null): Promise<JobPage> => {
+      const page = await engine.store.listJobs({
+        ctx,
+        mayLag: true,
+        filter,
+        order,
+        limit: most,
+        after: from,
+      });
+      return {
+        ...page,
+        jobs: page.jobs.filter((job) => isListed(job) && search?.matches(job.input) !== false),
+      };
+    };
+    const page =
+      search !== undefined && search.text === undefined
+        ? await fillPage({
+            limit,
+            start,
+            clock,
+            most: mostDecodings,
+            look: (most, from) => lookInside(look, most, from),
+          })
+        : await fillPage({ limit, start, clock, look });
+    const searchedTo = page.next && new Date(page.next.createdAt);
+    return { ...(await viewPage(engine, ctx, kind, page)), searchedTo };
+  });
 
 /** The jobs of one sequence in the order they ran. */
-export const listSequenceJobs = async (engine: Engine, passed: unknown): Promise<JobListing<JobView>> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.listInSequence", options, pageOfViewOptions);
-  const filter = { sequenceId: requireId(options["id"], "id") };
-  const page = await engine.store.listJobs({
-    ctx,
-    mayLag: true,
-    filter,
-    order: "oldest",
-    ...parsePage("sequence-jobs", options),
+export const listSequenceJobs = (engine: Engine, passed: unknown): Promise<JobListing<JobView>> =>
+  operation(
+    engine,
+    "jobs.listInSequence",
+    passed,
+    { options: pageOfViewOptions },
+    async ({ options, ctx }) => {
+      const filter = { sequenceId: requireId(options["id"], "id") };
+      const page = await engine.store.listJobs({
+        ctx,
+        mayLag: true,
+        filter,
+        order: "oldest",
+        ...parsePage("sequence-jobs", options),
+      });
+      // Jobs created in the same moment come by id, which callers may choose.
+      const jobs = [...page.jobs].sort((a, b) => a.sequenceIndex - b.sequenceIndex);
+      return viewPage(engine, ctx, "sequence-jobs", { ...page, jobs });
+    },
+  );
+
+export const listBlockers = (engine: Engine, passed: unknown): Promise<SequenceView[]> =>
+  operation(engine, "jobs.listBlockers", passed, { options: viewFields }, async ({ options, ctx }) => {
+    const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [requireId(options["id"], "id")] });
+    return blockers!.map((sequence) => viewSequence(engine, sequence));
   });
-  // Jobs created in the same moment come by id, which callers may choose.
-  const jobs = [...page.jobs].sort((a, b) => a.sequenceIndex - b.sequenceIndex);
-  return viewPage(engine, ctx, "sequence-jobs", { ...page, jobs });
-};
 
-export const listBlockers = async (engine: Engine, passed: unknown): Promise<SequenceView[]> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.listBlockers", options, viewFields);
-  const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [requireId(options["id"], "id")] });
-  return blockers!.map((sequence) => viewSequence(engine, sequence));
-};
+export const listBlockedJobs = (engine: Engine, passed: unknown): Promise<JobListing<JobView>> =>
+  operation(engine, "jobs.listBlocked", passed, { options: pageOfViewOptions }, async ({ options, ctx }) => {
+    const sequenceId = requireId(options["id"], "id");
+    const page = await engine.store.listBlockedJobs({
+      ctx,
+      sequenceId,
+      ...parsePage("blocked-jobs", options),
+    });
+    return viewPage(engine, ctx, "blocked-jobs", page);
+  });
 
-export const listBlockedJobs = async (engine: Engine, passed: unknown): Promise<JobListing<JobView>> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.listBlocked", options, pageOfViewOptions);
-  const sequenceId = requireId(options["id"], "id");
-  const page = await engine.store.listBlockedJobs({ ctx, sequenceId, ...parsePage("blocked-jobs", options) });
-  return viewPage(engine, ctx, "blocked-jobs", page);
-};
+export const countJobs = (engine: Engine, passed: unknown = {}): Promise<readonly JobCountRow<string>[]> =>
+  operation(engine, "jobs.count", passed, { options: jobFilterOptions }, async ({ options, ctx }) => {
+    const filter = parseJobFilterFor(engine.store, "jobs.count", pickJobFilter(options));
+    return (await engine.store.countJobs({ ctx, mayLag: true, filter })).filter(listedBy(filter));
+  });
 
-export const countJobs = async (
-  engine: Engine,
-  passed: unknown = {},
-): Promise<readonly JobCountRow<string>[]> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "jobs.count", options, jobFilterOptions);
-  const filter = parseJobFilterFor(engine.store, "jobs.count", pickJobFilter(options));
-  return (await engine.store.countJobs({ ctx, mayLag: true, filter })).filter(listedBy(filter));
-};
-
-export const getTime = async (engine: Engine, passed: unknown = {}): Promise<Date> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "getTime", options, {});
-  return new Date(await engine.store.getTime({ ctx }));
-};
+export const getTime = (engine: Engine, passed: unknown = {}): Promise<Date> =>
+  operation(engine, "getTime", passed, { options: {} }, async ({ ctx }) => {
+    return new Date(await engine.store.getTime({ ctx }));
+  });

@@ -6,10 +6,9 @@ import {
   requireInteger,
   requireName,
   requireOneOf,
-  requirePlainObject,
 } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
-import { announceAfter, resolveTransaction } from "../engine/operation.ts";
+import { announceAfter, operation } from "../engine/operation.ts";
 import { defaultQueue } from "../job-types/settings.ts";
 import type { LimitRuleChange, LimitScope, LimitUse } from "../store/contract/limits.ts";
 import { VersionMismatchError } from "../store/errors.ts";
@@ -90,66 +89,83 @@ const changeRule = (
   });
 };
 
-export const setLimits = async (engine: Engine, passed: unknown): Promise<LimitState> => {
-  const options = requirePlainObject(passed, "options");
-  const known = { ...scopeOptions, ...ruleOptions, expectedVersion: true } as const;
-  const ctx = await resolveTransaction(engine, "limits.set", options, known);
-  const scope = parseScope(engine, options);
-  const change = parseLimitRule(options as Parameters<typeof parseLimitRule>[0]);
-  if (Object.keys(change).length === 0) {
-    const names = Object.keys(ruleOptions).map((name) => `\`${name}\``);
-    throw new InvalidOptionError("options", `must have at least one of ${names.join(", ")}`);
-  }
-  const expectedVersion =
-    options["expectedVersion"] === undefined
-      ? undefined
-      : requireInteger(options["expectedVersion"], "expectedVersion", { min: 0, max: largestInt32 });
-  return changeRule(engine, "limits.set", ctx, scope, change, expectedVersion);
-};
+export const setLimits = (engine: Engine, passed: unknown): Promise<LimitState> =>
+  operation(
+    engine,
+    "limits.set",
+    passed,
+    { options: { ...scopeOptions, ...ruleOptions, expectedVersion: true } },
+    async ({ options, ctx }) => {
+      const scope = parseScope(engine, options);
+      const change = parseLimitRule(options as Parameters<typeof parseLimitRule>[0]);
+      if (Object.keys(change).length === 0) {
+        const names = Object.keys(ruleOptions).map((name) => `\`${name}\``);
+        throw new InvalidOptionError("options", `must have at least one of ${names.join(", ")}`);
+      }
+      const expectedVersion =
+        options["expectedVersion"] === undefined
+          ? undefined
+          : requireInteger(options["expectedVersion"], "expectedVersion", { min: 0, max: largestInt32 });
+      return changeRule(engine, "limits.set", ctx, scope, change, expectedVersion);
+    },
+  );
 
-export const pause = async (engine: Engine, passed: unknown): Promise<LimitState> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "limits.pause", options, scopeOptions);
-  return changeRule(engine, "limits.pause", ctx, parseScope(engine, options), { paused: true });
-};
-
-export const resume = async (engine: Engine, passed: unknown): Promise<LimitState> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "limits.resume", options, { ...scopeOptions, group: true });
-  if (options["group"] === undefined)
-    return changeRule(engine, "limits.resume", ctx, parseScope(engine, options), { paused: false });
-
-  const group = requireName(options["group"], "group");
-  const scope = parseTypeScope(engine, options);
-  return announceAfter(engine, "limits.resume", ctx, async (afterCommit) => {
-    const limits = requirePart(engine.store, "limits", "limits.resume");
-    if (await limits.resumeGroup({ ctx, ...scope, group })) afterCommit.notify("queueResumed", scope.queue);
-    return findLimits(engine, "limits.resume", ctx, scope);
+export const pause = (engine: Engine, passed: unknown): Promise<LimitState> =>
+  operation(engine, "limits.pause", passed, { options: scopeOptions }, async ({ options, ctx }) => {
+    return changeRule(engine, "limits.pause", ctx, parseScope(engine, options), { paused: true });
   });
-};
 
-export const listLimits = async (engine: Engine, passed: unknown = {}): Promise<LimitState[]> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "limits.list", options, { queue: true });
-  const queue = options["queue"] === undefined ? null : requireName(options["queue"], "queue");
-  const uses = await requirePart(engine.store, "limits", "limits.list").listRules({ ctx, queue });
-  return uses.map(viewLimits);
-};
+export const resume = (engine: Engine, passed: unknown): Promise<LimitState> =>
+  operation(
+    engine,
+    "limits.resume",
+    passed,
+    { options: { ...scopeOptions, group: true }, part: "limits" },
+    async ({ options, ctx, part: limits }) => {
+      if (options["group"] === undefined)
+        return changeRule(engine, "limits.resume", ctx, parseScope(engine, options), { paused: false });
 
-export const listGroups = async (engine: Engine, passed: unknown): Promise<GroupState[]> => {
-  const options = requirePlainObject(passed, "options");
-  const known = { ...scopeOptions, throttled: true, order: true, limit: true } as const;
-  const ctx = await resolveTransaction(engine, "limits.listGroups", options, known);
-  const { throttled, order = "waiting", limit = 50 } = options;
-  const groups = await requirePart(engine.store, "limits", "limits.listGroups").listGroups({
-    ctx,
-    ...parseTypeScope(engine, options),
-    throttled: throttled === undefined ? undefined : requireBoolean(throttled, "throttled"),
-    order: requireOneOf(order, "order", ["waiting", "running"]),
-    limit: requireInteger(limit, "limit", { min: 1, max: 1_000 }),
-  });
-  return groups.map(({ waitingSince, ...group }) => ({
-    ...group,
-    waitingSince: waitingSince === null ? null : new Date(waitingSince),
-  }));
-};
+      const group = requireName(options["group"], "group");
+      const scope = parseTypeScope(engine, options);
+      return announceAfter(engine, "limits.resume", ctx, async (afterCommit) => {
+        if (await limits.resumeGroup({ ctx, ...scope, group }))
+          afterCommit.notify("queueResumed", scope.queue);
+        return findLimits(engine, "limits.resume", ctx, scope);
+      });
+    },
+  );
+
+export const listLimits = (engine: Engine, passed: unknown = {}): Promise<LimitState[]> =>
+  operation(
+    engine,
+    "limits.list",
+    passed,
+    { options: { queue: true }, part: "limits" },
+    async ({ options, ctx, part }) => {
+      const queue = options["queue"] === undefined ? null : requireName(options["queue"], "queue");
+      const uses = await part.listRules({ ctx, queue });
+      return uses.map(viewLimits);
+    },
+  );
+
+export const listGroups = (engine: Engine, passed: unknown): Promise<GroupState[]> =>
+  operation(
+    engine,
+    "limits.listGroups",
+    passed,
+    { options: { ...scopeOptions, throttled: true, order: true, limit: true }, part: "limits" },
+    async ({ options, ctx, part }) => {
+      const { throttled, order = "waiting", limit = 50 } = options;
+      const groups = await part.listGroups({
+        ctx,
+        ...parseTypeScope(engine, options),
+        throttled: throttled === undefined ? undefined : requireBoolean(throttled, "throttled"),
+        order: requireOneOf(order, "order", ["waiting", "running"]),
+        limit: requireInteger(limit, "limit", { min: 1, max: 1_000 }),
+      });
+      return groups.map(({ waitingSince, ...group }) => ({
+        ...group,
+        waitingSince: waitingSince === null ? null : new Date(waitingSince),
+      }));
+    },
+  );

@@ -11,7 +11,7 @@ import {
   requirePlainObject,
 } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
-import { resolveTransaction } from "../engine/operation.ts";
+import { operation, resolveTransaction } from "../engine/operation.ts";
 import { jobSettingNames } from "../job-types/settings.ts";
 import { buildNewJob, type JobRequest } from "../jobs/new-job.ts";
 import type { NewRecurringJob, Recurring, StateRecurringJob } from "../store/contract/recurring.ts";
@@ -89,12 +89,22 @@ const requireNoBlockers = (engine: Engine, typeName: string): void => {
   );
 };
 
-export const putRecurringJob = async (engine: Engine, passed: unknown): Promise<StateRecurringJob> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "recurring.put", options, putOptionNames);
-  requirePart(engine.store, "recurring", "recurring.put");
-  return storeRecurringJob(engine, "recurring.put", ctx, await parseRecurringJob(engine, options), undefined);
-};
+export const putRecurringJob = (engine: Engine, passed: unknown): Promise<StateRecurringJob> =>
+  operation(
+    engine,
+    "recurring.put",
+    passed,
+    { options: putOptionNames, part: "recurring" },
+    async ({ options, ctx }) => {
+      return storeRecurringJob(
+        engine,
+        "recurring.put",
+        ctx,
+        await parseRecurringJob(engine, options),
+        undefined,
+      );
+    },
+  );
 
 /** `owner` is the program that declares it in code; undefined for a call at run time, which leaves the owner alone. */
 const storeRecurringJob = (

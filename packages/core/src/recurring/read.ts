@@ -1,8 +1,8 @@
 import { decodePayload } from "../base/codec.ts";
 import { InvalidOptionError } from "../base/errors.ts";
-import { optionalInteger, requireDate, requireId, requireName, requirePlainObject } from "../base/options.ts";
+import { optionalInteger, requireDate, requireId, requireName } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
-import { resolveTransaction } from "../engine/operation.ts";
+import { operation } from "../engine/operation.ts";
 import { encodeCursor, pageOptions, parsePage } from "../engine/pages.ts";
 import type { StateRecurringJob } from "../store/contract/recurring.ts";
 import { requirePart } from "../store/parts.ts";
@@ -55,60 +55,70 @@ export const viewRecurringJob = (engine: Engine, row: StateRecurringJob): Recurr
   };
 };
 
-export const getRecurringJob = async (
-  engine: Engine,
-  passed: unknown,
-): Promise<RecurringJob<string> | undefined> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "recurring.get", options, { id: true });
-  const id = requireId(options["id"], "id");
-  const { getRecurring } = requirePart(engine.store, "recurring", "recurring.get");
-  const [row] = await getRecurring({ ctx, ids: [id] });
-  return row && viewRecurringJob(engine, row);
-};
+export const getRecurringJob = (engine: Engine, passed: unknown): Promise<RecurringJob<string> | undefined> =>
+  operation(
+    engine,
+    "recurring.get",
+    passed,
+    { options: { id: true }, part: "recurring" },
+    async ({ options, ctx, part }) => {
+      const id = requireId(options["id"], "id");
+      const { getRecurring } = part;
+      const [row] = await getRecurring({ ctx, ids: [id] });
+      return row && viewRecurringJob(engine, row);
+    },
+  );
 
 const kind = "recurringJobs";
 
-export const listRecurringJobs = async (
+export const listRecurringJobs = (
   engine: Engine,
   passed: unknown = {},
-): Promise<RecurringJobListing<string>> => {
-  const options = requirePlainObject(passed, "options");
-  const known = { ...pageOptions, owner: true } as const;
-  const ctx = await resolveTransaction(engine, "recurring.list", options, known);
-  const { listRecurring } = requirePart(engine.store, "recurring", "recurring.list");
-  const owner = options["owner"] === undefined ? undefined : requireName(options["owner"], "owner");
-  const { limit, after } = parsePage(kind, options);
-  // One more row shows whether there is another page.
-  const rows = await listRecurring({ ctx, owner, limit: limit + 1, after: after?.id ?? null });
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  return {
-    recurringJobs: page.map((row) => viewRecurringJob(engine, row)),
-    cursor: rows.length > limit && last ? encodeCursor(kind, last) : null,
-  };
-};
+): Promise<RecurringJobListing<string>> =>
+  operation(
+    engine,
+    "recurring.list",
+    passed,
+    { options: { ...pageOptions, owner: true }, part: "recurring" },
+    async ({ options, ctx, part }) => {
+      const { listRecurring } = part;
+      const owner = options["owner"] === undefined ? undefined : requireName(options["owner"], "owner");
+      const { limit, after } = parsePage(kind, options);
+      // One more row shows whether there is another page.
+      const rows = await listRecurring({ ctx, owner, limit: limit + 1, after: after?.id ?? null });
+      const page = rows.slice(0, limit);
+      const last = page.at(-1);
+      return {
+        recurringJobs: page.map((row) => viewRecurringJob(engine, row)),
+        cursor: rows.length > limit && last ? encodeCursor(kind, last) : null,
+      };
+    },
+  );
 
 /** The next times of a definition, or of a recurring job that is stored. Writes nothing. */
-export const previewRecurringJob = async (engine: Engine, passed: unknown): Promise<PreviewedTime[]> => {
-  const options = requirePlainObject(passed, "options");
-  const known = { ...timetableOptionNames, id: true, count: true, from: true } as const;
-  const ctx = await resolveTransaction(engine, "recurring.preview", options, known);
-  const count = optionalInteger(options["count"], "count", 10, { min: 1, max: 1_000 });
-  const from = options["from"] === undefined ? undefined : requireDate(options["from"], "from").getTime();
-  const timetable =
-    options["id"] === undefined
-      ? createTimetable(parseTimetable(options))
-      : await readTimetable(engine, ctx, options);
+export const previewRecurringJob = (engine: Engine, passed: unknown): Promise<PreviewedTime[]> =>
+  operation(
+    engine,
+    "recurring.preview",
+    passed,
+    { options: { ...timetableOptionNames, id: true, count: true, from: true } },
+    async ({ options, ctx }) => {
+      const count = optionalInteger(options["count"], "count", 10, { min: 1, max: 1_000 });
+      const from = options["from"] === undefined ? undefined : requireDate(options["from"], "from").getTime();
+      const timetable =
+        options["id"] === undefined
+          ? createTimetable(parseTimetable(options))
+          : await readTimetable(engine, ctx, options);
 
-  const times: PreviewedTime[] = [];
-  let time = timetable.next(from ?? (await engine.store.getTime({ ctx })));
-  while (time !== null && times.length < count) {
-    times.push({ at: new Date(time), local: localTime(timetable.zone, time) });
-    time = timetable.next(time);
-  }
-  return times;
-};
+      const times: PreviewedTime[] = [];
+      let time = timetable.next(from ?? (await engine.store.getTime({ ctx })));
+      while (time !== null && times.length < count) {
+        times.push({ at: new Date(time), local: localTime(timetable.zone, time) });
+        time = timetable.next(time);
+      }
+      return times;
+    },
+  );
 
 const readTimetable = async (
   engine: Engine,

@@ -1,13 +1,12 @@
-import { requireId, requirePlainObject } from "../base/options.ts";
+import { requireId } from "../base/options.ts";
 import type { AfterCommit, Engine } from "../engine/engine.ts";
-import { resolveTransaction, runAtomically } from "../engine/operation.ts";
+import { operation, runAtomically } from "../engine/operation.ts";
 import { cancelInTransaction } from "../jobs/cancel.ts";
 import { announceCreation } from "../jobs/start.ts";
 import { writeJobRecurrence } from "../jobs/view.ts";
 import type { NewJob } from "../store/contract/creation.ts";
 import { isTerminal } from "../store/contract/job.ts";
 import type { StateRecurringJob } from "../store/contract/recurring.ts";
-import { requirePart } from "../store/parts.ts";
 import { immediately } from "../store/rules/transitions.ts";
 import type { TriggeredRecurringJob } from "./api.ts";
 import { requireFound, wakeTickers } from "./change.ts";
@@ -230,50 +229,55 @@ const policiesOf = ({ paused }: StateRecurringJob, { policies }: RecurringDefini
   paused && policies.overlap === "queue_one" ? { ...policies, overlap: "skip" } : policies;
 
 /** Starts a job of a recurring job now, by its `overlap` policy. Its regular times stay as they are. */
-export const triggerRecurringJob = async (
+export const triggerRecurringJob = (
   engine: Engine,
   passed: unknown,
-): Promise<TriggeredRecurringJob<string>> => {
-  const options = requirePlainObject(passed, "options");
-  const ctx = await resolveTransaction(engine, "recurring.trigger", options, { id: true });
-  const id = requireId(options["id"], "id");
-  const { lockRecurring } = requirePart(engine.store, "recurring", "recurring.trigger");
+): Promise<TriggeredRecurringJob<string>> =>
+  operation(
+    engine,
+    "recurring.trigger",
+    passed,
+    { options: { id: true }, part: "recurring" },
+    async ({ options, ctx, part }) => {
+      const id = requireId(options["id"], "id");
+      const { lockRecurring } = part;
 
-  return runAtomically(engine, "recurring.trigger", ctx, async (inner, afterCommit) => {
-    const row = requireFound(id, await lockRecurring({ ctx: inner, id }));
-    const now = await engine.store.getTime({ ctx: inner });
-    const definition = readDefinition(id, row.definition);
-    const recurring = {
-      row,
-      definition,
-      timetable: timetableOf(definition),
-      tickHistory: readTickHistory(row.tickHistory),
-    };
-    const unfinished = await findUnfinished(engine, inner, [recurring]);
-    const unfinishedSequenceId =
-      row.lastSequenceId !== null && unfinished.has(row.lastSequenceId) ? row.lastSequenceId : null;
-    const question: TickInput = {
-      id,
-      policies: policiesOf(row, definition),
-      timetable: recurring.timetable,
-      nextNominalAt: row.nextNominalAt,
-      waiting: recurring.tickHistory.waiting,
-      unfinishedSequenceId,
-      now,
-    };
-    const decided = decideRuns(question, [{ nominalAt: now, missed: 0, triggered: true }]);
-    const isNewlyWaiting = decided.waiting !== null && decided.waiting !== question.waiting;
-    const decision = {
-      ...decided,
-      nextNominalAt: row.nextNominalAt,
-      runsAt: isNewlyWaiting ? Math.min(row.runsAt ?? Infinity, now) : row.runsAt,
-    };
-    const [ticks] = await startRuns(engine, inner, afterCommit, now, [{ ...recurring, decision }]);
-    const own = ticks!.findLast((tick) => tick.triggered && tick.nominalAt === now);
-    if (isNewlyWaiting) {
-      wakeTickers(afterCommit);
-      return { result: "waiting", sequenceId: null };
-    }
-    return { result: own!.result === "skipped" ? "skipped" : "started", sequenceId: own!.sequenceId };
-  });
-};
+      return runAtomically(engine, "recurring.trigger", ctx, async (inner, afterCommit) => {
+        const row = requireFound(id, await lockRecurring({ ctx: inner, id }));
+        const now = await engine.store.getTime({ ctx: inner });
+        const definition = readDefinition(id, row.definition);
+        const recurring = {
+          row,
+          definition,
+          timetable: timetableOf(definition),
+          tickHistory: readTickHistory(row.tickHistory),
+        };
+        const unfinished = await findUnfinished(engine, inner, [recurring]);
+        const unfinishedSequenceId =
+          row.lastSequenceId !== null && unfinished.has(row.lastSequenceId) ? row.lastSequenceId : null;
+        const question: TickInput = {
+          id,
+          policies: policiesOf(row, definition),
+          timetable: recurring.timetable,
+          nextNominalAt: row.nextNominalAt,
+          waiting: recurring.tickHistory.waiting,
+          unfinishedSequenceId,
+          now,
+        };
+        const decided = decideRuns(question, [{ nominalAt: now, missed: 0, triggered: true }]);
+        const isNewlyWaiting = decided.waiting !== null && decided.waiting !== question.waiting;
+        const decision = {
+          ...decided,
+          nextNominalAt: row.nextNominalAt,
+          runsAt: isNewlyWaiting ? Math.min(row.runsAt ?? Infinity, now) : row.runsAt,
+        };
+        const [ticks] = await startRuns(engine, inner, afterCommit, now, [{ ...recurring, decision }]);
+        const own = ticks!.findLast((tick) => tick.triggered && tick.nominalAt === now);
+        if (isNewlyWaiting) {
+          wakeTickers(afterCommit);
+          return { result: "waiting", sequenceId: null };
+        }
+        return { result: own!.result === "skipped" ? "skipped" : "started", sequenceId: own!.sequenceId };
+      });
+    },
+  );
