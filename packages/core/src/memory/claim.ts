@@ -8,7 +8,7 @@ import { recordAttempt } from "./history.ts";
 import { chooseFairly, nextClaimableAt } from "./limits.ts";
 import { type Operation, type Rows, update } from "./rows.ts";
 
-/** The jobs that an earlier call with this token took and still holds. */
+/** The jobs that this token holds already. */
 const findClaimedByToken = ({ leases }: Rows, leaseToken: string, now: number): StateJob[] =>
   [...leases]
     .filter(({ row }) => row.leaseToken === leaseToken && (row.leasedUntil ?? 0) > now)

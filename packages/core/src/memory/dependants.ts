@@ -37,7 +37,6 @@ export const failDependants = (rows: Rows, sequenceId: string, now: number): rea
   return runSync(failed).get(sequenceId) ?? [];
 };
 
-/** Whether the current job of the sequence has failed. */
 export const isFailedSequence = (rows: Rows, sequenceId: string): boolean =>
   currentOf(rows, sequenceId)?.row.status === "failed";
 

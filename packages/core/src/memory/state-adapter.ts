@@ -41,7 +41,6 @@ const operations: Operations = {
 };
 
 const writesInTransactions = new Set(["addJobBlockers", "putRecurring", "advanceRecurring"]);
-
 // `nextRunnableIn` is often polled and only a hint. The changes of an open transaction count: claims wait for its end.
 const uncommittedReads = new Set(["getTime", "nextRunnableIn"]);
 

@@ -10,7 +10,7 @@ export interface Journal {
   undos: (() => void)[] | null;
 }
 
-/** To be called by every change, with the change that reverts it. */
+/** To be called by every change, with its inverse. */
 export const remember = (journal: Journal, undo: () => void): void => {
   journal.undos?.push(undo);
 };
@@ -47,7 +47,6 @@ export interface InProcessContext {
 export const createClient = (): InProcessTransaction => Object.freeze({ store: "in-process" });
 
 type Callback<T> = (ctx: InProcessContext) => Promise<T>;
-
 /** One writer at a time, as in SQLite. Reads never wait. */
 export interface Transactions {
   /** Runs `action` as a transaction of its own: at once while none is open, otherwise when the open ones have ended. */
