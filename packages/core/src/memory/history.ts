@@ -23,7 +23,7 @@ export const listCauses: Operation<"listCauses"> = (rows, { cap, queues, typeNam
     const bucket = everyMs === undefined ? null : Math.floor(row.failedAt! / everyMs);
     return [fingerprint, row.queue, row.typeName, row.failureReason, bucket];
   }).map((group): FailedJobs => {
-    const byFailure = group.sort((a, b) => a.row.failedAt! - b.row.failedAt!);
+    const byFailure = group.sort((a, b) => a.row.failedAt! - b.row.failedAt! || byBytes(a.id, b.id));
     const [first, { id: exampleId, row, fingerprint }] = [byFailure[0]!, byFailure.at(-1)!];
     const { queue, typeName, failureReason, failedAt } = row;
     const times = { firstFailedAt: first.row.failedAt!, lastFailedAt: failedAt!, exampleId };
