@@ -213,12 +213,16 @@ export { limitsOfGroup, type RulesOver, weightOfGroup } from "./store/rules/limi
 
 export {
   compareScopes,
+  countedIn,
   explainThrottle,
   findThrottleOfRule,
   findReachedLimit,
+  type GroupState,
   type LimitsInUse,
   limitsClaimableAt,
+  newScopeState,
   ruleClaimableAt,
+  type ScopeState,
   selectGroups,
   type ThrottlingGroup,
   type ThrottlingScope,
@@ -226,12 +230,8 @@ export {
 
 export {
   claimFairly,
-  countedIn,
   type FairClaim,
   type GroupHead,
-  type GroupState,
-  newScopeState,
-  type ScopeState,
   type TakenJob,
   type TurnsPort,
 } from "./store/rules/turns.ts";

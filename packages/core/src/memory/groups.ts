@@ -3,7 +3,7 @@ import type { StateAttempt } from "../store/contract/history.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import type { LimitRule, LimitValues } from "../store/contract/limits.ts";
 import { limitsOfGroup, type LimitsInUse, type RulesOver } from "../store/rules/limits.ts";
-import { newScopeState, type ScopeState } from "../store/rules/turns.ts";
+import { newScopeState, type ScopeState } from "../store/rules/limits.ts";
 import { type Journal, remember } from "./transactions.ts";
 
 /** The one mutable object of a job. Rows never change, so the store returns them without a copy. */

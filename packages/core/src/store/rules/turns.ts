@@ -1,11 +1,13 @@
 import type { LimitRule, LimitValues } from "../contract/limits.ts";
 import {
+  countedIn,
   findReachedLimit,
   findThrottleOfRule,
+  type GroupState,
   limitsOfGroup,
-  type LimitsInUse,
   nextTokenAt,
   type RulesOver,
+  type ScopeState,
   spendTokens,
   tokensLeft,
   weightOfGroup,
@@ -22,40 +24,6 @@ import { answer, type Awaitable, type Walk } from "./walk.ts";
  *
  * `claimFairly` decides and writes nothing. The store makes the taken jobs run and then stores the returned states.
  */
-
-/** What a store keeps for a queue, or for a type in it. */
-export interface ScopeState extends LimitsInUse {
-  /** Of a type, among the types of its queue. */
-  readonly virtualTime: number;
-  /** Of the type (in a queue) or group (in a type) that was served last. */
-  readonly servedVirtualTime: number;
-  /** Of the jobs of a type that have no group. */
-  readonly ungroupedVirtualTime: number;
-  /** Whether the last claim has left jobs without a group that were due. */
-  readonly isUngroupedClaimable: boolean;
-}
-
-export const newScopeState: ScopeState = {
-  running: 0,
-  bucketFullAt: 0,
-  virtualTime: 0,
-  servedVirtualTime: 0,
-  ungroupedVirtualTime: 0,
-  isUngroupedClaimable: false,
-};
-
-/** What a store keeps for a group. */
-export interface GroupState extends LimitsInUse {
-  /** Identifies the group in the store. The lower key goes first among equal virtual times. */
-  readonly key: number;
-  readonly group: string;
-  readonly isOrdered: boolean;
-  readonly virtualTime: number;
-  /** When a job falls due or a token arrives, as far as the store has noted it. */
-  readonly claimableAt: number | null;
-  /** The job whose failure has stopped the group. */
-  readonly stoppedBy: string | null;
-}
 
 /** The state of a group after a claim. */
 export interface ClaimedGroup extends GroupState {
@@ -87,9 +55,6 @@ export interface TurnsPort<TJob> {
   /** The first jobs of a type that have no group and are due, in the order of claims. */
   ungrouped(typeName: string, limit: number): Awaitable<readonly TJob[]>;
 }
-
-/** Bits that say where a running job is counted. */
-export const countedIn = { group: 1, type: 2, queue: 4 } as const;
 
 export interface TakenJob<TJob> {
   readonly job: TJob;
