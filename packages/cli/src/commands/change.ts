@@ -26,25 +26,30 @@ interface Outcome<TChanged, TSkipped> {
 
 type ByFilter = Omit<JobFilter, "status">;
 
-/** Calls an operation with a filter until it has no more jobs, or once if there is a limit. */
+const mostAtOnce = 10_000;
+
+/** Calls an operation with a filter until it has no more jobs, or the limit is reached. */
 const throughFilter = async <TChanged, TSkipped>(
   filter: ByFilter,
   limit: number | undefined,
   call: (choice: {
     readonly filter: ByFilter;
-    readonly limit: number | undefined;
+    readonly limit: number;
     readonly cursor: string | null;
   }) => Promise<ChangeReport<TChanged, TSkipped>>,
 ): Promise<Outcome<TChanged, TSkipped>> => {
   const changed: TChanged[] = [];
   const skipped: TSkipped[] = [];
+  let left = limit ?? Infinity;
   let cursor: string | null = null;
   do {
-    const report: ChangeReport<TChanged, TSkipped> = await call({ filter, limit, cursor });
+    const portion = Math.min(mostAtOnce, left);
+    const report: ChangeReport<TChanged, TSkipped> = await call({ filter, limit: portion, cursor });
+    left -= portion;
     changed.push(...report.changed);
     skipped.push(...report.skipped);
     cursor = report.cursor;
-  } while (cursor !== null && limit === undefined);
+  } while (cursor !== null && left > 0);
   return { changed, skipped };
 };
 
