@@ -274,11 +274,15 @@ plant("late result of a timed-out handler accepted", [
   'if (abortReason === "timeout") {',
   'if (abortReason === "timeout" && ending.kind !== "returned") {',
 ]);
-plant("result of an abandoned handler counted again", [
-  "worker/attempt.js",
-  "if (this.over) {",
-  "if (false) {",
-]);
+plant(
+  "result of an abandoned handler counted again",
+  ["worker/attempt.js", "if (this.over) {", "if (false) {"],
+  [
+    "worker/call.js",
+    "if (this.open === 0)\n            this.owner",
+    "if (this.open <= 0)\n            this.owner",
+  ],
+);
 plant("timeout never fires", ["worker/attempt.js", 'this.abort("timeout");', ""]);
 plant("committer drops outcomes on a store error", [
   "worker/committer.js",
