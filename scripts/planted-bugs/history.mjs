@@ -119,8 +119,8 @@ plant("history.ts", [
   [
     "a report removes what it does not name",
     [
-      "  for (const bucket of rollups.filter(",
-      "  for (const [key, row] of rows.buckets) if (row.reporterId === reporter.id) put(rows, rows.buckets, key, undefined);\n  for (const bucket of rollups.filter(",
+      "  for (const bucket of buckets.filter(",
+      "  for (const [key, row] of rows.buckets) if (row.processId === reporter.id) put(rows, rows.buckets, key, undefined);\n  for (const bucket of buckets.filter(",
     ],
   ],
   [
@@ -151,8 +151,8 @@ plant("history.ts", [
   [
     "two deployments share a row",
     [
-      "JSON.stringify([width, from, queue, typeName, deployment, reporterId])",
-      "JSON.stringify([width, from, queue, typeName, reporterId])",
+      "JSON.stringify([bucketMs, from, queue, typeName, deployment, processId])",
+      "JSON.stringify([bucketMs, from, queue, typeName, processId])",
     ],
   ],
   [

@@ -104,7 +104,7 @@ export type {
   StateCause,
   CauseList,
   Causes,
-  Reporter,
+  ProcessIdentity,
   StateProcess,
   BucketKey,
   StatisticsBucket,

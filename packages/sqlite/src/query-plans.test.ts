@@ -225,23 +225,23 @@ it("jobs without a group in a queue without rules touch no table of limits", asy
 
 it("what is kept of the past is found by key or in order, and reports do not look for anything", async () => {
   const { history } = adapter;
-  const rollup = { width: 10, from: 20, queue: "queue", typeName: "type", deployment: "", counts: "{}" };
-  const rollups = ["a", "b"].map((reporterId) => ({ ...rollup, reporterId }));
+  const bucket = { bucketMs: 10, from: 20, queue: "queue", typeName: "type", deployment: "", counts: "{}" };
+  const buckets = ["a", "b"].map((processId) => ({ ...bucket, processId }));
   const cause = { fingerprint: "f", name: "Error", message: "", frame: null, deployment: null };
-  const reporter = { id: "a", deployment: null, startedAt: 1, about: "" };
-  await history.writeReport({ reporter, rollups, causes: [cause], maxAgeMs: 100, now: 50 });
+  const reporter = { id: "a", deployment: null, startedAt: 1, info: "" };
+  await history.writeReport({ reporter, buckets, causes: [cause], maxAgeMs: 100, now: 50 });
   expect(recording.statements.filter((sql) => !/^(BEGIN|COMMIT|SAVEPOINT|RELEASE)/.test(sql))).toHaveLength(
     3,
   );
   await history.listProcesses({ seenFrom: 0, limit: 10 });
   const scope = { queues: ["queue"], typeNames: ["type"] };
-  await history.readBuckets({ width: 10, from: 0, before: 100, limit: 10 });
-  await history.readBuckets({ width: 10, from: 0, before: 100, limit: 10, ...scope });
-  await history.rollUpBuckets({ remove: rollups, put: [{ ...rollup, reporterId: "" }] });
+  await history.readBuckets({ bucketMs: 10, from: 0, before: 100, limit: 10 });
+  await history.readBuckets({ bucketMs: 10, from: 0, before: 100, limit: 10, ...scope });
+  await history.rollUpBuckets({ remove: buckets, put: [{ ...bucket, processId: "" }] });
   await history.deleteOldReports({
-    reportersBefore: 100,
+    processesBefore: 100,
     causesBefore: 100,
-    rollups: [{ width: 10, before: 100 }],
+    buckets: [{ bucketMs: 10, before: 100 }],
     limit: 10,
   });
   await history.listCauses({ cap: 10 });

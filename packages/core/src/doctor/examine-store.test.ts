@@ -36,11 +36,11 @@ const reportWorker = (stateAdapter: AnyStateAdapter, queue: string, typeName: st
       id: "process",
       deployment: null,
       startedAt: 0,
-      about: JSON.stringify({
+      info: JSON.stringify({
         workers: [{ id: "w", queues: [{ name: queue, concurrency: 1 }], typeNames: [typeName] }],
       }),
     },
-    rollups: [],
+    buckets: [],
     causes: [],
     maxAgeMs: minute,
   });

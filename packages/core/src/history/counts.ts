@@ -184,10 +184,10 @@ export const oldestReportMs: number = 90 * second;
 export const foldReportersAfterMs: number = 2 * minute;
 
 /** The widths of stretches, and how long rows of each are kept before they are folded into the next. */
-export const widths: readonly { readonly width: number; readonly keptMs: number }[] = [
-  { width: bucketMs, keptMs: hour },
-  { width: minute, keptMs: 2 * day },
-  { width: hour, keptMs: 90 * day },
+export const bucketSizes: readonly { readonly bucketMs: number; readonly keptMs: number }[] = [
+  { bucketMs: bucketMs, keptMs: hour },
+  { bucketMs: minute, keptMs: 2 * day },
+  { bucketMs: hour, keptMs: 90 * day },
 ];
 
 /** Causes that have not come up for longer are forgotten, once no failed job has them. As long as counts are kept. */

@@ -250,17 +250,17 @@ describe("statistics", () => {
     const kit = await createKit();
     const { history } = kit.stateAdapter as unknown as { history: History<object> };
     const now = Math.floor(kit.clock.now() / 10_000) * 10_000;
-    const rollups = Array.from({ length: 12_000 }, (_, n) => ({
-      width: 10_000,
+    const buckets = Array.from({ length: 12_000 }, (_, n) => ({
+      bucketMs: 10_000,
       from: now - (n % 4) * 10_000,
       queue: `q${n}`,
       typeName: "charge",
       deployment: "",
-      reporterId: "r",
+      processId: "r",
       counts: "[0,1]",
     }));
-    const reporter = { id: "r", deployment: null, startedAt: 0, about: "" };
-    await history.writeReport({ reporter, rollups, causes: [], maxAgeMs: 1e12 });
+    const reporter = { id: "r", deployment: null, startedAt: 0, info: "" };
+    await history.writeReport({ reporter, buckets, causes: [], maxAgeMs: 1e12 });
     const rows = await kit.leasehold.history.getStatistics({
       from: new Date(now - 60_000),
       before: new Date(now + 10_000),

@@ -35,7 +35,7 @@ let versionOnce: string | null | undefined;
 
 export const readProcessInfo = (workers: readonly ReportedWorker[], ended: boolean): string => {
   versionOnce ??= readVersion();
-  const about: ProcessInfo = {
+  const info: ProcessInfo = {
     host: hostname(),
     pid: process.pid,
     node: process.version,
@@ -43,24 +43,24 @@ export const readProcessInfo = (workers: readonly ReportedWorker[], ended: boole
     workers,
     ended,
   };
-  return JSON.stringify(about);
+  return JSON.stringify(info);
 };
 
 /** Of another release it may have more or less than ours. */
-export const parseAbout = (text: string): ProcessInfo => {
-  let about: Partial<ProcessInfo> = {};
+export const parseProcessInfo = (text: string): ProcessInfo => {
+  let info: Partial<ProcessInfo> = {};
   try {
     const parsed: unknown = JSON.parse(text);
-    if (typeof parsed === "object" && parsed !== null) about = parsed;
+    if (typeof parsed === "object" && parsed !== null) info = parsed;
   } catch {
     // Then nothing is known of it.
   }
-  const workers = Array.isArray(about.workers) ? (about.workers as readonly Partial<ReportedWorker>[]) : [];
+  const workers = Array.isArray(info.workers) ? (info.workers as readonly Partial<ReportedWorker>[]) : [];
   return {
-    host: about.host ?? "",
-    pid: about.pid ?? 0,
-    node: about.node ?? "",
-    leasehold: about.leasehold ?? null,
+    host: info.host ?? "",
+    pid: info.pid ?? 0,
+    node: info.node ?? "",
+    leasehold: info.leasehold ?? null,
     workers: workers.map(({ id = "", concurrency = 0, queues = [], typeNames = [], running = 0 }) => ({
       id,
       concurrency,
@@ -68,7 +68,7 @@ export const parseAbout = (text: string): ProcessInfo => {
       typeNames,
       running,
     })),
-    ended: about.ended ?? false,
+    ended: info.ended ?? false,
   };
 };
 
@@ -77,7 +77,7 @@ const aliveMs = 60_000;
 const mostProcesses = 1_000;
 
 const viewProcess = (reporter: StateProcess, now: number): LeaseholdProcess => {
-  const { host, pid, node, leasehold, workers, ended } = parseAbout(reporter.about);
+  const { host, pid, node, leasehold, workers, ended } = parseProcessInfo(reporter.info);
   return {
     id: reporter.id,
     alive: !ended && now - reporter.seenAt <= aliveMs,

@@ -10,7 +10,7 @@ import { withFaults } from "../testing/faults.ts";
 import { recordCalls, type RecordedAdapter } from "../testing/record-calls.ts";
 import { createTestKit, type TestKit } from "../testing/test-kit.ts";
 import { type Counts, mergeCounts, readCounts } from "./counts.ts";
-import { parseAbout } from "./processes.ts";
+import { parseProcessInfo } from "./processes.ts";
 
 interface Types {
   work: { input: number; output: number };
@@ -38,10 +38,10 @@ const createKit = async ({ plan, ...options }: Options = {}) => {
   const { history } = kit.stateAdapter as { readonly history?: unknown } as { history: History<object> };
   const reports = (): ReportCall[] =>
     recorded!.callsOf("writeReport").map(({ args }) => args[0] as ReportCall);
-  const rollups = (): Promise<StatisticsBucket[]> =>
-    history.readBuckets({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
+  const buckets = (): Promise<StatisticsBucket[]> =>
+    history.readBuckets({ bucketMs: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
   const counts = async (): Promise<Counts> =>
-    readCounts(mergeCounts((await rollups()).map((row) => row.counts)));
+    readCounts(mergeCounts((await buckets()).map((row) => row.counts)));
   const workers = kit.leasehold.createWorker().implementJobType({
     typeName: "work",
     process: async ({ job }) => {
@@ -51,7 +51,7 @@ const createKit = async ({ plan, ...options }: Options = {}) => {
     },
   });
   const start = (input: number) => kit.leasehold.startJobSequence({ typeName: "work", input });
-  return { ...kit, history, reports, rollups, counts, worker: workers, start, events };
+  return { ...kit, history, reports, buckets, counts, worker: workers, start, events };
 };
 
 describe("the reporter", () => {
@@ -59,7 +59,7 @@ describe("the reporter", () => {
     const kit = await createKit();
     for (const input of [1, 2, 0, -1]) await kit.start(input);
     await kit.drain(kit.worker);
-    const stored = (await kit.rollups()).map(({ queue, typeName, deployment }) => [
+    const stored = (await kit.buckets()).map(({ queue, typeName, deployment }) => [
       queue,
       typeName,
       deployment,
@@ -112,7 +112,7 @@ describe("the reporter", () => {
       await kit.start(1);
       await kit.clock.advanceBy(1_000);
     }
-    const rows = await kit.rollups();
+    const rows = await kit.buckets();
     expect(rows.map(({ from }) => from - start)).toEqual([0, 10_000, 20_000]);
     expect(await kit.counts()).toMatchObject({ created: 25 });
     expect(rows.map(({ counts }) => readCounts(mergeCounts([counts])).created)).toEqual([9, 10, 6]);
@@ -128,7 +128,7 @@ describe("the reporter", () => {
     expect(kit.clock.now() - reporter!.seenAt).toBeLessThanOrEqual(10_000);
     expect(reporter!.startedAt).toBeLessThanOrEqual(startedAt);
     expect(kit.reports().length).toBeLessThanOrEqual(5);
-    expect(parseAbout(reporter!.about)).toMatchObject({
+    expect(parseProcessInfo(reporter!.info)).toMatchObject({
       pid: process.pid,
       node: process.version,
       leasehold: "0.0.0",
@@ -145,10 +145,10 @@ describe("the reporter", () => {
     });
     await kit.clock.runUntil(running.stop());
     const [stopped] = await kit.history.listProcesses({ seenFrom: 0, limit: 10 });
-    expect(parseAbout(stopped!.about)).toMatchObject({ workers: [], ended: false });
+    expect(parseProcessInfo(stopped!.info)).toMatchObject({ workers: [], ended: false });
     await kit.clock.runUntil(kit.leasehold.close());
     const [closed] = await kit.history.listProcesses({ seenFrom: 0, limit: 10 });
-    expect(parseAbout(closed!.about).ended).toBe(true);
+    expect(parseProcessInfo(closed!.info).ended).toBe(true);
   });
 
   it("stores each cause once, with the deployment that has seen it first", async () => {

@@ -133,13 +133,13 @@ const startReporter = (
     }
   };
 
-  const toRollup = ({ from, queue, typeName, counts }: Row, reporterId: string): StatisticsBucket => ({
-    width: bucketMs,
+  const toRollup = ({ from, queue, typeName, counts }: Row, processId: string): StatisticsBucket => ({
+    bucketMs: bucketMs,
     from,
     queue,
     typeName,
     deployment: deployment ?? "",
-    reporterId,
+    processId,
     counts: encodeCounts(counts),
   });
 
@@ -147,13 +147,13 @@ const startReporter = (
     hasChanged = false;
     const now = await storeTime();
     takeCounts(now);
-    const reporterId = (id ??= runtime.createId());
+    const processId = (id ??= runtime.createId());
     const startedAt = now - Math.round(clock.monotonic() - createdAt);
-    const about = readProcessInfo(
+    const info = readProcessInfo(
       [...workers].map((describe) => describe()),
       ended,
     );
-    const reporter = { id: reporterId, deployment, startedAt, about };
+    const reporter = { id: processId, deployment, startedAt, info };
     const open = [...rows.values()].filter(({ isOpen }) => isOpen);
     do {
       const part = open.splice(0, mostRows);
@@ -161,7 +161,7 @@ const startReporter = (
       const askedAt = clock.monotonic();
       const time = await history.writeReport({
         reporter,
-        rollups: part.map((row) => toRollup(row, reporterId)),
+        buckets: part.map((row) => toRollup(row, processId)),
         causes,
         maxAgeMs: oldestReportMs,
       });

@@ -4,7 +4,7 @@ import type { History } from "../store/contract/history.ts";
 import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import type { StatisticsBucket } from "../store/contract/history.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
-import { bucketMs, mergeCounts, readCounts, widths } from "./counts.ts";
+import { bucketMs, mergeCounts, readCounts, bucketSizes } from "./counts.ts";
 import { createFolding, planRollUp } from "./roll-up.ts";
 
 const minute = 60_000;
@@ -20,8 +20,8 @@ const createStore = (): { history: History<object>; clock: ReturnType<typeof cre
 
 const readAll = async (history: History<object>): Promise<StatisticsBucket[]> => {
   const all: StatisticsBucket[] = [];
-  for (const { width } of widths)
-    all.push(...(await history.readBuckets({ width, from: 0, before: Infinity, limit: 1_000_000 })));
+  for (const { bucketMs } of bucketSizes)
+    all.push(...(await history.readBuckets({ bucketMs, from: 0, before: Infinity, limit: 1_000_000 })));
   return all;
 };
 
@@ -55,24 +55,24 @@ const report: fc.Arbitrary<Report> = fc.record({
 });
 
 const rowOf = ({ ageMs, reporter, queue, deployment, created }: Report, now: number): StatisticsBucket => ({
-  width: bucketMs,
+  bucketMs: bucketMs,
   from: Math.floor((now - ageMs) / bucketMs) * bucketMs,
   queue,
   typeName: "t",
   deployment,
-  reporterId: reporter,
+  processId: reporter,
   counts: `[0,${created}]`,
 });
 
-const send = async (history: History<object>, rollups: readonly StatisticsBucket[]): Promise<void> => {
-  const reporter = { id: "a", deployment: null, startedAt: 0, about: "" };
-  await history.writeReport({ reporter, rollups, causes: [], maxAgeMs: Number.MAX_SAFE_INTEGER });
+const send = async (history: History<object>, buckets: readonly StatisticsBucket[]): Promise<void> => {
+  const reporter = { id: "a", deployment: null, startedAt: 0, info: "" };
+  await history.writeReport({ reporter, buckets, causes: [], maxAgeMs: Number.MAX_SAFE_INTEGER });
 };
 
 const foldAll = async (history: History<object>, now: number): Promise<void> => {
   const folding = createFolding(history);
   // What was never folded has to pass through all widths, one in each pass.
-  for (let pass = 0; pass < widths.length; pass++) while (await folding.turn(now));
+  for (let pass = 0; pass < bucketSizes.length; pass++) while (await folding.turn(now));
 };
 
 describe("folding", () => {
@@ -100,9 +100,9 @@ describe("folding", () => {
             expect(sums(await readAll(history))).toEqual(before);
           }
           for (const row of await readAll(history)) {
-            const kept = widths.find(({ width }) => width === row.width)!.keptMs;
+            const kept = bucketSizes.find(({ bucketMs }) => bucketMs === row.bucketMs)!.keptMs;
             expect(time - row.from).toBeLessThanOrEqual(kept + hour);
-            if (time - row.from > 3 * minute) expect(row.reporterId).toBe("");
+            if (time - row.from > 3 * minute) expect(row.processId).toBe("");
           }
         },
       ),
@@ -140,7 +140,7 @@ describe("folding", () => {
   it("adds to rows that were folded before", () => {
     const present = {
       ...rowOf({ ageMs: 0, reporter: "", queue: "q", deployment: "", created: 5 }, 0),
-      width: minute,
+      bucketMs: minute,
     };
     const late = rowOf({ ageMs: 0, reporter: "a", queue: "q", deployment: "", created: 2 }, 20_000);
     expect(planRollUp([late], [present], minute)).toEqual({
@@ -188,10 +188,10 @@ describe("folding", () => {
     const { history, clock } = createStore();
     const now = clock.now();
     const cause = { fingerprint: "0".repeat(16), name: "E", message: "m", frame: null, deployment: null };
-    const reporter = { id: "a", deployment: null, startedAt: now, about: "{}" };
-    const learn = () => history.writeReport({ reporter, rollups: [], causes: [cause], maxAgeMs: minute });
+    const reporter = { id: "a", deployment: null, startedAt: now, info: "{}" };
+    const learn = () => history.writeReport({ reporter, buckets: [], causes: [cause], maxAgeMs: minute });
     const forgetAll = () =>
-      history.deleteOldReports({ reportersBefore: 0, causesBefore: now + 1, rollups: [], limit: 10 });
+      history.deleteOldReports({ processesBefore: 0, causesBefore: now + 1, buckets: [], limit: 10 });
     await learn();
     await foldAll(history, now + 90 * day);
     expect(await forgetAll()).toBe(1);

@@ -6,7 +6,7 @@ import {
   foldReportersAfterMs,
   mergeCounts,
   reporterKeptMs,
-  widths,
+  bucketSizes,
 } from "./counts.ts";
 
 /** How many rows one transaction rolls up: few enough to keep it short. */
@@ -14,10 +14,10 @@ const pageSize = 1_000;
 
 const mostPresent = 10 * pageSize;
 
-const startOf = (moment: number, width: number): number => Math.floor(moment / width) * width;
+const startOf = (moment: number, bucketMs: number): number => Math.floor(moment / bucketMs) * bucketMs;
 
-const keyOf = (width: number, { from, queue, typeName, deployment }: StatisticsBucket): string =>
-  JSON.stringify([startOf(from, width), queue, typeName, deployment]);
+const keyOf = (bucketMs: number, { from, queue, typeName, deployment }: StatisticsBucket): string =>
+  JSON.stringify([startOf(from, bucketMs), queue, typeName, deployment]);
 
 /**
  * Rows as rows of `width`, of no particular reporter. `present` are those of that width that may be there already: what is
@@ -26,19 +26,19 @@ const keyOf = (width: number, { from, queue, typeName, deployment }: StatisticsB
 export const planRollUp = (
   rows: readonly StatisticsBucket[],
   present: readonly StatisticsBucket[],
-  width: number,
+  bucketMs: number,
 ): RollUpBucketsCall | undefined => {
   const groups = new Map<string, StatisticsBucket[]>();
   for (const row of rows) {
-    const key = keyOf(width, row);
+    const key = keyOf(bucketMs, row);
     const group = groups.get(key);
     if (group) group.push(row);
     else groups.set(key, [row]);
   }
   // Rows of this width are among those to fold where only reporters are merged.
-  const isFolded = (row: StatisticsBucket): boolean => row.width === width && row.reporterId === "";
+  const isFolded = (row: StatisticsBucket): boolean => row.bucketMs === bucketMs && row.processId === "";
   for (const row of present) {
-    const group = groups.get(keyOf(width, row));
+    const group = groups.get(keyOf(bucketMs, row));
     if (group && isFolded(row) && !group.some(isFolded)) group.push(row);
   }
   const remove: StatisticsBucket[] = [];
@@ -48,7 +48,7 @@ export const planRollUp = (
     const { from, queue, typeName, deployment } = group[0]!;
     const counts = encodeCounts(mergeCounts(group.map((row) => row.counts)));
     remove.push(...group);
-    put.push({ width, from: startOf(from, width), queue, typeName, deployment, reporterId: "", counts });
+    put.push({ bucketMs, from: startOf(from, bucketMs), queue, typeName, deployment, processId: "", counts });
   }
   return remove.length === 0 ? undefined : { remove, put };
 };
@@ -56,15 +56,15 @@ export const planRollUp = (
 /**
  * The rows of whole buckets. The last bucket of a full page may continue in the next page, unless it is the only one.
  */
-const wholeStretches = (page: readonly StatisticsBucket[], width: number): readonly StatisticsBucket[] => {
+const wholeStretches = (page: readonly StatisticsBucket[], bucketMs: number): readonly StatisticsBucket[] => {
   if (page.length < pageSize) return page;
-  const last = startOf(page.at(-1)!.from, width);
-  const whole = page.filter(({ from }) => startOf(from, width) < last);
+  const last = startOf(page.at(-1)!.from, bucketMs);
+  const whole = page.filter(({ from }) => startOf(from, bucketMs) < last);
   return whole.length > 0 ? whole : page;
 };
 
 interface Step {
-  readonly width: number;
+  readonly bucketMs: number;
   readonly into: number;
   /** Only rows that begin before this moment. */
   readonly before: number;
@@ -72,14 +72,14 @@ interface Step {
 
 /** The steps of a pass, with the widest rows first, so that nothing is folded twice in one pass. */
 const stepsAt = (now: number): readonly Step[] => [
-  ...widths
+  ...bucketSizes
     .slice(0, -1)
-    .map(({ width, keptMs }, index) => {
-      const into = widths[index + 1]!.width;
-      return { width, into, before: startOf(now - keptMs, into) };
+    .map(({ bucketMs, keptMs }, index) => {
+      const into = bucketSizes[index + 1]!.bucketMs;
+      return { bucketMs, into, before: startOf(now - keptMs, into) };
     })
     .reverse(),
-  { width: widths[0]!.width, into: widths[0]!.width, before: now - foldReportersAfterMs },
+  { bucketMs: bucketSizes[0]!.bucketMs, into: bucketSizes[0]!.bucketMs, before: now - foldReportersAfterMs },
 ];
 
 /** Rolls statistics up into larger buckets and deletes old ones. */
@@ -96,17 +96,17 @@ export const createFolding = (history: History<object>): RollUp => {
   /** Until when the rows of reporters have been merged. */
   let mergedUntil = 0;
 
-  const foldPage = async ({ width, into, before }: Step): Promise<"more" | "done" | "lost"> => {
-    const page = await history.readBuckets({ width, from, before, limit: pageSize });
+  const foldPage = async ({ bucketMs, into, before }: Step): Promise<"more" | "done" | "lost"> => {
+    const page = await history.readBuckets({ bucketMs, from, before, limit: pageSize });
     const isFull = page.length === pageSize;
     const rows = wholeStretches(page, into);
     if (rows.length === 0) return "done";
     const first = startOf(rows[0]!.from, into);
     const end = startOf(rows.at(-1)!.from, into) + into;
     const present =
-      into === width
+      into === bucketMs
         ? []
-        : await history.readBuckets({ width: into, from: first, before: end, limit: mostPresent });
+        : await history.readBuckets({ bucketMs: into, from: first, before: end, limit: mostPresent });
     const plan = planRollUp(rows, present, into);
     if (plan && !(await history.rollUpBuckets(plan))) return "lost";
     // A stretch that does not fit on a page is read again while there is something in it to fold.
@@ -116,17 +116,17 @@ export const createFolding = (history: History<object>): RollUp => {
   };
 
   const forget = async (now: number): Promise<boolean> => {
-    const { width, keptMs } = widths.at(-1)!;
+    const { bucketMs, keptMs } = bucketSizes.at(-1)!;
     const forgotten = await history.deleteOldReports({
-      reportersBefore: now - reporterKeptMs,
+      processesBefore: now - reporterKeptMs,
       causesBefore: now - causeKeptMs,
-      rollups: [{ width, before: now - keptMs }],
+      buckets: [{ bucketMs, before: now - keptMs }],
       limit: pageSize,
     });
     return forgotten === pageSize;
   };
 
-  const isMerging = (step: Step | undefined): boolean => step !== undefined && step.into === step.width;
+  const isMerging = (step: Step | undefined): boolean => step !== undefined && step.into === step.bucketMs;
 
   return {
     turn: async (now) => {

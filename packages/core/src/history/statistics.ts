@@ -22,7 +22,7 @@ import {
   type Histogram,
   readCounts,
   type SlotCounts,
-  widths,
+  bucketSizes,
 } from "./counts.ts";
 import { countWorkers } from "./processes.ts";
 
@@ -40,22 +40,22 @@ const pageSize = 5_000;
 
 const mostStretches = 10_000;
 
-type RollupRange = Omit<ReadBucketsCall, "width" | "limit">;
+type BucketRange = Omit<ReadBucketsCall, "bucketMs" | "limit">;
 
-/** Page by page. A row is there in one width only, so all widths together are everything that was counted. */
+/** Page by page. A row has one bucket size, so all sizes together are everything that was counted. */
 async function* readCounted(
   history: History<object>,
   ctx: object | undefined,
-  { from, before, queues, typeNames }: RollupRange,
+  { from, before, queues, typeNames }: BucketRange,
 ): AsyncGenerator<readonly StatisticsBucket[]> {
-  for (const { width } of widths) {
+  for (const { bucketMs } of bucketSizes) {
     let start = from;
     for (;;) {
       const limit = pageSize;
       const page = await history.readBuckets({
         ctx,
         mayLag: true,
-        width,
+        bucketMs,
         from: start,
         before,
         queues,
@@ -69,7 +69,7 @@ async function* readCounted(
       const isOnly = page[0]!.from === last;
       yield isFull && !isOnly ? page.filter(({ from: at }) => at < last) : page;
       if (!isFull) break;
-      start = isOnly ? last + width : last;
+      start = isOnly ? last + bucketMs : last;
     }
   }
 }
@@ -117,14 +117,14 @@ export const getStatistics = (engine: Engine, passed: unknown): Promise<JobStati
 
       const groups: Group[] = [];
       // Maps in maps, because to make one key of it all for each of thousands of rows takes longer than to add its counts.
-      const byStretch = new Map<number, Map<string, Map<string | null, Map<string, Group>>>>();
+      const byBucket = new Map<number, Map<string, Map<string | null, Map<string, Group>>>>();
       for await (const page of readCounted(history, ctx, range))
         for (const row of page) {
           const stretch = Math.floor((row.from - from) / everyMs);
           const { queue } = row;
           const typeName = splitsTypes ? row.typeName : null;
           const deployment = splitsDeployments ? row.deployment : "";
-          const byName = mapIn(mapIn(mapIn(byStretch, stretch), queue), typeName);
+          const byName = mapIn(mapIn(mapIn(byBucket, stretch), queue), typeName);
           let group = byName.get(deployment);
           if (!group) {
             group = { stretch, queue, typeName, deployment, counts: emptyCounts() };

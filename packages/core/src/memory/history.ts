@@ -37,13 +37,13 @@ export const listCauses: Operation<"listCauses"> = (rows, { cap, queues, typeNam
   };
 };
 
-const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: BucketKey): string =>
-  JSON.stringify([width, from, queue, typeName, deployment, reporterId]);
+const keyOf = ({ bucketMs, from, queue, typeName, deployment, processId }: BucketKey): string =>
+  JSON.stringify([bucketMs, from, queue, typeName, deployment, processId]);
 
 export const writeReport: Operation<"writeReport"> = (rows, call, now) => {
-  const { reporter, rollups, causes, maxAgeMs } = call;
+  const { reporter, buckets, causes, maxAgeMs } = call;
   put(rows, rows.processes, reporter.id, { ...reporter, seenAt: now });
-  for (const bucket of rollups.filter(({ from }) => from >= now - maxAgeMs))
+  for (const bucket of buckets.filter(({ from }) => from >= now - maxAgeMs))
     put(rows, rows.buckets, keyOf(bucket), { ...bucket });
   for (const cause of causes) {
     const known = rows.causes.get(cause.fingerprint) ?? { ...cause, firstSeenAt: now };
@@ -63,11 +63,11 @@ const byKey = (a: BucketKey, b: BucketKey): number =>
   byBytes(a.queue, b.queue) ||
   byBytes(a.typeName, b.typeName) ||
   byBytes(a.deployment, b.deployment) ||
-  byBytes(a.reporterId, b.reporterId);
+  byBytes(a.processId, b.processId);
 
 export const readBuckets: Operation<"readBuckets"> = ({ buckets }, call) =>
   [...buckets.values()]
-    .filter(({ width, from }) => width === call.width && from >= call.from && from < call.before)
+    .filter(({ bucketMs, from }) => bucketMs === call.bucketMs && from >= call.from && from < call.before)
     .filter((bucket) => isOneOf(call.queues, bucket.queue) && isOneOf(call.typeNames, bucket.typeName))
     .sort(byKey)
     .slice(0, call.limit);
@@ -94,9 +94,9 @@ export const deleteOldReports: Operation<"deleteOldReports"> = (rows, call) => {
       left -= 1;
     }
   };
-  deleteFrom(rows.processes, ({ seenAt }) => seenAt < call.reportersBefore);
-  deleteFrom(rows.buckets, ({ width, from }) =>
-    call.rollups.some((bound) => bound.width === width && from < bound.before),
+  deleteFrom(rows.processes, ({ seenAt }) => seenAt < call.processesBefore);
+  deleteFrom(rows.buckets, ({ bucketMs, from }) =>
+    call.buckets.some((bound) => bound.bucketMs === bucketMs && from < bound.before),
   );
   deleteFrom(rows.causes, (cause) => cause.lastSeenAt < call.causesBefore && !inUse.has(cause.fingerprint));
   return call.limit - left;

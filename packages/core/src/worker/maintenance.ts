@@ -1,7 +1,7 @@
 import { type StoredError, toStoredErrorText } from "../base/stored-error.ts";
 import { createAfterCommit } from "../engine/operation.ts";
 import { kindOfError } from "../history/fingerprint.ts";
-import { parseAbout } from "../history/processes.ts";
+import { parseProcessInfo } from "../history/processes.ts";
 import { createFolding } from "../history/roll-up.ts";
 import { announceCascade, announceFailure } from "../jobs/announce.ts";
 import { announcePruned } from "../jobs/delete.ts";
@@ -57,7 +57,7 @@ export const startRollUp = (worker: WorkerContext): Loop | undefined => {
     if (reporter.id === undefined || reporter.firstWorkerId !== worker.settings.workerId) return false;
     for (const limit of samples) {
       const reporters = await history.listProcesses({ seenFrom: now - aliveMs, limit });
-      const working = reporters.filter(({ about }) => parseAbout(about).workers.length > 0);
+      const working = reporters.filter(({ info }) => parseProcessInfo(info).workers.length > 0);
       if (working.some(({ id }) => id < reporter.id!)) return false;
       if (reporters.length < limit) break;
     }

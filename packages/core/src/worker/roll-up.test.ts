@@ -35,7 +35,7 @@ const createFleet = async () => {
   const processes = [await connect(1), await connect(2)];
   const history = stateAdapter.history as History<object>;
   const rows = () =>
-    history.readBuckets({ width: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
+    history.readBuckets({ bucketMs: 10_000, from: 0, before: Number.MAX_SAFE_INTEGER, limit: 1_000 });
   return { clock, processes, rows };
 };
 
@@ -48,11 +48,11 @@ describe("the roll-up", () => {
       await leasehold.startJobSequence({ typeName: "work", input: null });
     await clock.advanceBy(5_000);
     const reported = await rows();
-    expect(new Set(reported.map(({ reporterId }) => reporterId)).size).toBe(2);
+    expect(new Set(reported.map(({ processId }) => processId)).size).toBe(2);
     await clock.advanceBy(180_000);
     const [folded, ...others] = await rows();
     expect(others).toEqual([]);
-    expect(folded!.reporterId).toBe("");
+    expect(folded!.processId).toBe("");
     expect(readCounts(mergeCounts([folded!.counts]))).toMatchObject({ created: 2, completed: 2 });
     expect(processes.map(({ rollUps }) => rollUps()).sort((a, b) => a - b)).toEqual([0, 1]);
 
@@ -64,7 +64,7 @@ describe("the roll-up", () => {
     await clock.runUntil(processes[first]!.leasehold.close());
     await processes[1 - first]!.leasehold.startJobSequence({ typeName: "work", input: null });
     await clock.advanceBy(240_000);
-    expect((await rows()).map(({ reporterId }) => reporterId)).toEqual(["", ""]);
+    expect((await rows()).map(({ processId }) => processId)).toEqual(["", ""]);
     expect(processes[1 - first]!.rollUps()).toBe(1);
     for (const worker of workers) await clock.runUntil(worker.stop());
   });

@@ -15,19 +15,19 @@ afterAll(() => browser.close());
 it("shows two deployments side by side, and keeps the choice in the address", async () => {
   const stateAdapter = createInProcessStateAdapter();
   const now = Date.now();
-  const width = 10_000;
+  const bucketMs = 10_000;
   /** Stored counts are slots, each followed by its number: created 0, completed 1, unrecoverable 11, run times from 101. */
   const report = (deployment: string, counts: readonly number[]) =>
     stateAdapter.history!.writeReport({
-      reporter: { id: deployment, deployment, startedAt: now, about: "{}" },
-      rollups: [
+      reporter: { id: deployment, deployment, startedAt: now, info: "{}" },
+      buckets: [
         {
-          width,
-          from: Math.floor((now - 30_000) / width) * width,
+          bucketMs,
+          from: Math.floor((now - 30_000) / bucketMs) * bucketMs,
           queue: "default",
           typeName: "mail",
           deployment,
-          reporterId: deployment,
+          processId: deployment,
           counts: JSON.stringify(counts),
         },
       ],

@@ -32,10 +32,10 @@ it("says of queues, pauses and lost workers what doctor says of them", async () 
     doctor: "problem",
   });
 
-  const about = { workers: [{ queues: [{ name: "default" }], typeNames: ["mail"] }] };
+  const info = { workers: [{ queues: [{ name: "default" }], typeNames: ["mail"] }] };
   await stateAdapter.history!.writeReport({
-    reporter: { id: "other", deployment: null, startedAt: 0, about: JSON.stringify(about) },
-    rollups: [],
+    reporter: { id: "other", deployment: null, startedAt: 0, info: JSON.stringify(info) },
+    buckets: [],
     causes: [],
     maxAgeMs: minute,
   });

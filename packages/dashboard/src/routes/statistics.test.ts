@@ -102,22 +102,22 @@ describe("the time to start", () => {
     const from = Math.floor(Date.now() / 10_000) * 10_000;
     // Counts as a process reports them.
     const [known] = await shop.stateAdapter.history!.readBuckets({
-      width: 10_000,
+      bucketMs: 10_000,
       from: 0,
       before: shop.now,
       limit: 1,
     });
-    const rollups = Array.from({ length: 60 }, (_, n) => ({
-      width: 10_000,
+    const buckets = Array.from({ length: 60 }, (_, n) => ({
+      bucketMs: 10_000,
       from,
       queue: `q${n}`,
       typeName: "order",
       deployment: "",
-      reporterId: "r",
+      processId: "r",
       counts: known!.counts,
     }));
-    const reporter = { id: "r", deployment: null, startedAt: 0, about: "" };
-    await stateAdapter.history!.writeReport({ reporter, rollups, causes: [], maxAgeMs: 1e12 });
+    const reporter = { id: "r", deployment: null, startedAt: 0, info: "" };
+    await stateAdapter.history!.writeReport({ reporter, buckets, causes: [], maxAgeMs: 1e12 });
     const { body } = await read("time-to-start");
     expect(body.queues.length).toBe(50);
     expect(body.left).toBe(10);

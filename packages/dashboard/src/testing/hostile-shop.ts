@@ -106,7 +106,7 @@ export const openHostileShop = async (
         id: text,
         deployment: text,
         startedAt: Date.now(),
-        about: JSON.stringify({
+        info: JSON.stringify({
           host: text,
           pid: 1,
           node: text,
@@ -122,7 +122,7 @@ export const openHostileShop = async (
           ],
         }),
       },
-      rollups: [],
+      buckets: [],
       causes: [],
       maxAgeMs: 90_000,
     });

@@ -10,25 +10,25 @@ import { until } from "../testing/until.ts";
 
 const url = inject("postgres18Url");
 
-const width = 10_000;
+const bucketMs = 10_000;
 
-const rollup = (from: number, reporterId: string, counts: string): StatisticsBucket => ({
-  width,
-  from: from * width,
+const bucket = (from: number, processId: string, counts: string): StatisticsBucket => ({
+  bucketMs,
+  from: from * bucketMs,
   queue: "default",
   typeName: "work",
   deployment: "",
-  reporterId,
+  processId,
   counts,
 });
 
 const reportOf = (
   id: string,
-  rollups: readonly StatisticsBucket[],
+  buckets: readonly StatisticsBucket[],
   causes: readonly NewCause[] = [],
 ): ReportCall => ({
-  reporter: { id, deployment: null, startedAt: 1, about: "{}" },
-  rollups,
+  reporter: { id, deployment: null, startedAt: 1, info: "{}" },
+  buckets,
   causes,
   maxAgeMs: 1e15,
 });
@@ -53,7 +53,7 @@ describe("two processes", () => {
   });
 
   const read = async (): Promise<StatisticsBucket[]> =>
-    fixture.adapter.history.readBuckets({ width, from: 0, before: 1e15, limit: 1_000 });
+    fixture.adapter.history.readBuckets({ bucketMs, from: 0, before: 1e15, limit: 1_000 });
 
   const clear = (): Promise<unknown> => direct.query(`DELETE FROM ${fixture.schema}.statistics_bucket`);
 
@@ -89,27 +89,27 @@ describe("two processes", () => {
   it("roll up the same rows at once: one of them does, and no row is counted twice", async () => {
     for (let round = 0; round < 30; round += 1) {
       await clear();
-      const rows = Array.from({ length: 20 }, (_, n) => rollup(n, randomUUID(), "1"));
+      const rows = Array.from({ length: 20 }, (_, n) => bucket(n, randomUUID(), "1"));
       await fixture.adapter.history.writeReport(reportOf("a", rows));
       const remove = await read();
       // In the opposite order, which would be a deadlock if the order given were that of the locks.
       const calls = [
-        fixture.adapter.history.rollUpBuckets({ remove, put: [rollup(0, "", "20")] }),
-        other.history.rollUpBuckets({ remove: remove.toReversed(), put: [rollup(0, "", "20")] }),
+        fixture.adapter.history.rollUpBuckets({ remove, put: [bucket(0, "", "20")] }),
+        other.history.rollUpBuckets({ remove: remove.toReversed(), put: [bucket(0, "", "20")] }),
       ];
       const rolledUp = await Promise.all(calls);
       expect(rolledUp.filter(Boolean)).toHaveLength(1);
-      expect(await read()).toEqual([rollup(0, "", "20")]);
+      expect(await read()).toEqual([bucket(0, "", "20")]);
     }
   }, 30_000);
 
   it("roll up a row that the other has just overwritten: the later one does nothing", async () => {
     await clear();
-    const [early, late] = [rollup(1, "a", "1"), rollup(1, "a", "2")];
+    const [early, late] = [bucket(1, "a", "1"), bucket(1, "a", "2")];
     await fixture.adapter.history.writeReport(reportOf("a", [early]));
     const rolledUp = await whileUncommitted(
       (ctx) => fixture.adapter.history.writeReport({ ...reportOf("a", [late]), ctx }),
-      () => other.history.rollUpBuckets({ remove: [early], put: [rollup(1, "", "1")] }),
+      () => other.history.rollUpBuckets({ remove: [early], put: [bucket(1, "", "1")] }),
       isOtherWaiting,
     );
     expect(rolledUp).toBe(false);
@@ -118,15 +118,15 @@ describe("two processes", () => {
 
   it("put the same row for different ones: the later one does nothing, and leaves nothing of what it began", async () => {
     await clear();
-    const [one, two] = [rollup(1, "a", "1"), rollup(2, "a", "2")];
+    const [one, two] = [bucket(1, "a", "1"), bucket(2, "a", "2")];
     await fixture.adapter.history.writeReport(reportOf("a", [one, two]));
     const rolledUp = await whileUncommitted(
-      (ctx) => fixture.adapter.history.rollUpBuckets({ remove: [one], put: [rollup(5, "", "1")], ctx }),
-      () => other.history.rollUpBuckets({ remove: [two], put: [rollup(4, "", "0"), rollup(5, "", "2")] }),
+      (ctx) => fixture.adapter.history.rollUpBuckets({ remove: [one], put: [bucket(5, "", "1")], ctx }),
+      () => other.history.rollUpBuckets({ remove: [two], put: [bucket(4, "", "0"), bucket(5, "", "2")] }),
       isOtherWaiting,
     );
     expect(rolledUp).toBe(false);
-    expect(await read()).toEqual([two, rollup(5, "", "1")]);
+    expect(await read()).toEqual([two, bucket(5, "", "1")]);
   });
 
   it("report a new cause at the same time: neither waits for the other, and the first one stays", async () => {

@@ -21,12 +21,12 @@ interface BucketColumn<TRow> {
 }
 
 const keyColumns: readonly BucketColumn<BucketKey>[] = [
-  { name: "bucket_ms", type: "bigint", read: ({ width }) => width },
+  { name: "bucket_ms", type: "bigint", read: ({ bucketMs }) => bucketMs },
   { name: "starts_at", type: "bigint", read: ({ from }) => from },
   { name: "queue", type: "text", read: ({ queue }) => queue },
   { name: "type_name", type: "text", read: ({ typeName }) => typeName },
   { name: "deployment", type: "text", read: ({ deployment }) => deployment },
-  { name: "process_id", type: "text", read: ({ reporterId }) => reporterId },
+  { name: "process_id", type: "text", read: ({ processId }) => processId },
 ];
 
 const columns: readonly BucketColumn<StatisticsBucket>[] = [
@@ -55,12 +55,12 @@ const bucketParams = (buckets: readonly StatisticsBucket[]): string[] =>
   columns.map(({ read }) => arrayLiteral(buckets.map(read)));
 
 const toBucket = (row: SqlRow): StatisticsBucket => ({
-  width: Number(row["bucket_ms"]),
+  bucketMs: Number(row["bucket_ms"]),
   from: Number(row["starts_at"]),
   queue: text(row["queue"]),
   typeName: text(row["type_name"]),
   deployment: text(row["deployment"]),
-  reporterId: text(row["process_id"]),
+  processId: text(row["process_id"]),
   counts: text(row["counts"]),
 });
 
@@ -162,9 +162,9 @@ export const deleteOldReports = async (
     name: "delete_old_reports",
     sql: deleteOldSql,
     params: [
-      call.reportersBefore,
-      arrayLiteral(call.rollups.map(({ width }) => width)),
-      arrayLiteral(call.rollups.map(({ before }) => before)),
+      call.processesBefore,
+      arrayLiteral(call.buckets.map(({ bucketMs }) => bucketMs)),
+      arrayLiteral(call.buckets.map(({ before }) => before)),
       call.limit,
       call.causesBefore,
     ],
@@ -185,7 +185,7 @@ export const listProcesses = async (
     id: text(row["id"]),
     deployment: textOrNull(row["deployment"]),
     startedAt: Number(row["started_at"]),
-    about: text(row["info"]),
+    info: text(row["info"]),
     seenAt: Number(row["seen_at"]),
   }));
 };
@@ -194,14 +194,14 @@ export const readBuckets = async (
   { query, tables }: Database,
   call: Call & ReadBucketsCall,
 ): Promise<StatisticsBucket[]> => {
-  const { width, from, before, queues, typeNames, limit } = call;
+  const { bucketMs, from, before, queues, typeNames, limit } = call;
   const rows = await query(call.ctx, {
     sql: `SELECT ${bucketColumns} FROM ${tables.statisticsBucket}
       WHERE bucket_ms = $1::bigint AND starts_at >= $2::bigint AND starts_at < $3::bigint
         AND ($4::text[] IS NULL OR queue = ANY ($4::text[])) AND ($5::text[] IS NULL OR type_name = ANY ($5::text[]))
       ORDER BY ${keyColumnsSql()} LIMIT $6::int`,
     params: [
-      width,
+      bucketMs,
       from,
       before,
       queues ? arrayLiteral(queues) : null,
@@ -256,7 +256,7 @@ const causeParams = (list: readonly NewCause[]): string[] =>
   causeColumns.map((name) => arrayLiteral(list.map((cause) => cause[name])));
 
 export const writeReport = async ({ query }: Database, call: Call & ReportCall): Promise<number> => {
-  const { reporter, rollups, maxAgeMs } = call;
+  const { reporter, buckets, maxAgeMs } = call;
   const [row] = await query(call.ctx, {
     name: "report",
     sql: reportSql,
@@ -265,9 +265,9 @@ export const writeReport = async ({ query }: Database, call: Call & ReportCall):
       reporter.id,
       reporter.deployment,
       reporter.startedAt,
-      reporter.about,
+      reporter.info,
       maxAgeMs,
-      ...bucketParams(rollups),
+      ...bucketParams(buckets),
       ...causeParams(call.causes),
     ],
   });

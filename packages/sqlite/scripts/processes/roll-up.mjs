@@ -14,12 +14,12 @@ process.send?.({ ready: true });
 await begun;
 let [rolledUp, refused] = [0, 0];
 const rollUpSome = async () => {
-  const buckets = await adapter.history.readBuckets({ width: 10, from: 0, before: 1e9, limit: 10_000 });
+  const buckets = await adapter.history.readBuckets({ bucketMs: 10, from: 0, before: 1e9, limit: 10_000 });
   const pairs = buckets.slice(1).map((bucket, index) => [buckets[index], bucket]);
   const together = pairs.filter(([one, other]) => one.from === other.from);
   for (const [one, other] of together) {
     const counts = String(Number(one.counts) + Number(other.counts));
-    const put = [{ ...one, reporterId: "", counts }];
+    const put = [{ ...one, processId: "", counts }];
     if (await adapter.history.rollUpBuckets({ remove: [one, other], put })) rolledUp += 1;
     else refused += 1;
   }

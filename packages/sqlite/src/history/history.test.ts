@@ -162,17 +162,17 @@ it(
     const { adapter } = store;
     const [times, reporters] = [20, 20];
     for (let number = 1; number <= reporters; number += 1) {
-      const reporter = { id: `reporter-${number}`, deployment: null, startedAt: 0, about: "" };
-      const rollups = Array.from({ length: times }, (_, index) => ({
-        width: 10,
+      const reporter = { id: `reporter-${number}`, deployment: null, startedAt: 0, info: "" };
+      const buckets = Array.from({ length: times }, (_, index) => ({
+        bucketMs: 10,
         from: index * 10,
         queue: "queue",
         typeName: "type",
         deployment: "",
-        reporterId: reporter.id,
+        processId: reporter.id,
         counts: String(number),
       }));
-      await adapter.history.writeReport({ reporter, rollups, causes: [], maxAgeMs: 100_000, now: 1_000 });
+      await adapter.history.writeReport({ reporter, buckets, causes: [], maxAgeMs: 100_000, now: 1_000 });
     }
     let [rolledUp, refused] = [0, 0];
     const children = [1, 2].map(() =>
@@ -184,7 +184,7 @@ it(
     await Promise.all(children.map(({ ready }) => ready));
     for (const child of children) child.begin();
     await Promise.all(children.map(({ exited }) => exited));
-    const left = await adapter.history.readBuckets({ width: 10, from: 0, before: 1_000, limit: 1_000 });
+    const left = await adapter.history.readBuckets({ bucketMs: 10, from: 0, before: 1_000, limit: 1_000 });
     const sum = (reporters * (reporters + 1)) / 2;
     expect(left.map(({ from, counts }) => [from, Number(counts)])).toEqual(
       Array.from({ length: times }, (_, index) => [index * 10, sum]),

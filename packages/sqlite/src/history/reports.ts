@@ -11,33 +11,33 @@ const processRow = defineRow((columns): StateProcess => ({
   deployment: columns.value("deployment", null),
   startedAt: columns.value("started_at"),
   seenAt: columns.value("seen_at"),
-  about: columns.value("info"),
+  info: columns.value("info"),
 }));
 
 const bucketRow = defineRow((columns): StatisticsBucket => ({
-  width: columns.value("bucket_ms"),
+  bucketMs: columns.value("bucket_ms"),
   from: columns.value("starts_at"),
   queue: columns.value("queue"),
   typeName: columns.value("type_name"),
   deployment: columns.value("deployment"),
-  reporterId: columns.value("process_id"),
+  processId: columns.value("process_id"),
   counts: columns.value("counts"),
 }));
 
 const keyColumns = ["bucket_ms", "starts_at", "queue", "type_name", "deployment", "process_id"] as const;
 
-const keyOf = ({ width, from, queue, typeName, deployment, reporterId }: StatisticsBucket): SqliteValue[] => [
-  width,
+const keyOf = ({
+  bucketMs,
   from,
   queue,
   typeName,
   deployment,
-  reporterId,
-];
+  processId,
+}: StatisticsBucket): SqliteValue[] => [bucketMs, from, queue, typeName, deployment, processId];
 
 /** Buckets as one value of a statement, each an array in the order of the columns. */
-const toText = (rollups: readonly StatisticsBucket[]): string =>
-  JSON.stringify(rollups.map((each) => [...keyOf(each), each.counts]));
+const toText = (buckets: readonly StatisticsBucket[]): string =>
+  JSON.stringify(buckets.map((each) => [...keyOf(each), each.counts]));
 
 const fields = [...keyColumns, "counts"].map((_column, index) => `given.value ->> ${index}`);
 
@@ -89,18 +89,18 @@ export const prepareReports = ({
   };
 
   return {
-    writeReport: (db, { reporter: own, rollups, causes, maxAgeMs }, now) => {
-      db.run(putProcess, [own.id, own.deployment, own.startedAt, now, own.about]);
-      const recent = rollups.filter(({ from }) => from >= now - maxAgeMs);
+    writeReport: (db, { reporter: own, buckets, causes, maxAgeMs }, now) => {
+      db.run(putProcess, [own.id, own.deployment, own.startedAt, now, own.info]);
+      const recent = buckets.filter(({ from }) => from >= now - maxAgeMs);
       if (recent.length > 0) db.run(putBuckets, [toText(recent)]);
       for (const { fingerprint, name, message, frame, deployment } of causes)
         db.run(putCause, [fingerprint, name, message, frame, deployment, now, now]);
       return now;
     },
     listProcesses: (db, { seenFrom, limit }) => processRow.all(db, listProcesses, [seenFrom, limit]),
-    readBuckets: (db, { width, from, before, queues, typeNames, limit }) =>
+    readBuckets: (db, { bucketMs, from, before, queues, typeNames, limit }) =>
       bucketRow.all(db, readBuckets, [
-        width,
+        bucketMs,
         from,
         before,
         ...optionalList(queues),
@@ -114,10 +114,10 @@ export const prepareReports = ({
       db.run(insertBuckets, [toText(put)]);
       return true;
     },
-    deleteOldReports: (db, { reportersBefore, causesBefore, rollups, limit }) => {
-      let deleted = db.run(deleteProcesses, [reportersBefore, limit]);
-      for (const { width, before } of rollups) {
-        const old = bucketRow.all(db, findOld, [width, before, limit - deleted]);
+    deleteOldReports: (db, { processesBefore, causesBefore, buckets, limit }) => {
+      let deleted = db.run(deleteProcesses, [processesBefore, limit]);
+      for (const { bucketMs, before } of buckets) {
+        const old = bucketRow.all(db, findOld, [bucketMs, before, limit - deleted]);
         for (const each of old) db.run(removeBucket, keyOf(each));
         deleted += old.length;
       }

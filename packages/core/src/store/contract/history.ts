@@ -108,15 +108,15 @@ export interface Causes<TTxContext> {
 }
 
 /** A process that has created a Leasehold, as it describes itself. */
-export interface Reporter {
+export interface ProcessIdentity {
   readonly id: string;
   readonly deployment: string | null;
   readonly startedAt: number;
   /** Its host, versions, workers and their queues and types, as opaque JSON owned by core. */
-  readonly about: string;
+  readonly info: string;
 }
 
-export interface StateProcess extends Reporter {
+export interface StateProcess extends ProcessIdentity {
   /** When it last reported. */
   readonly seenAt: number;
 }
@@ -124,15 +124,15 @@ export interface StateProcess extends Reporter {
 /** The key of a row of counts: one process, one type, one time bucket. */
 export interface BucketKey {
   /** The bucket size in milliseconds. */
-  readonly width: number;
-  /** Its beginning, a multiple of `width`. */
+  readonly bucketMs: number;
+  /** Its beginning, a multiple of `bucketMs`. */
   readonly from: number;
   readonly queue: string;
   readonly typeName: string;
   /** Empty for none, since it is part of the key. */
   readonly deployment: string;
   /** Empty for rows that sum up the rows of several processes. */
-  readonly reporterId: string;
+  readonly processId: string;
 }
 
 export interface StatisticsBucket extends BucketKey {
@@ -141,9 +141,9 @@ export interface StatisticsBucket extends BucketKey {
 }
 
 export interface ReportCall {
-  readonly reporter: Reporter;
+  readonly reporter: ProcessIdentity;
   /** Absolute numbers, so that the same report again changes nothing. */
-  readonly rollups: readonly StatisticsBucket[];
+  readonly buckets: readonly StatisticsBucket[];
   readonly causes: readonly NewCause[];
   /** Older buckets are dropped: they may have been rolled up already. */
   readonly maxAgeMs: number;
@@ -156,7 +156,7 @@ export interface ListProcessesCall {
 }
 
 export interface ReadBucketsCall {
-  readonly width: number;
+  readonly bucketMs: number;
   /** Rows that begin at this moment or later. */
   readonly from: number;
   /** Rows that begin before this moment. */
@@ -174,11 +174,11 @@ export interface RollUpBucketsCall {
 
 export interface DeleteOldReportsCall {
   /** Processes whose last report is before this time. */
-  readonly reportersBefore: number;
+  readonly processesBefore: number;
   /** Causes that were last reported before this moment, and that no failed job has. */
   readonly causesBefore: number;
-  /** Rows of a width that begin before a moment. */
-  readonly rollups: readonly { readonly width: number; readonly before: number }[];
+  /** Buckets of a size that begin before a time. */
+  readonly buckets: readonly { readonly bucketMs: number; readonly before: number }[];
   /** The most rows to delete in all. */
   readonly limit: number;
 }

@@ -353,10 +353,10 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
     "listCauses tells what is known of the fingerprints it lists, as it was first reported",
     withHistory(async (scenario) => {
       const { history, queue } = scenario;
-      const report = (reporterId: string, causes: readonly NewCause[], now: number): Promise<number> =>
+      const report = (processId: string, causes: readonly NewCause[], now: number): Promise<number> =>
         history.writeReport({
-          reporter: { id: reporterId, deployment: null, startedAt: baseTime, about: "{}" },
-          rollups: [],
+          reporter: { id: processId, deployment: null, startedAt: baseTime, info: "{}" },
+          buckets: [],
           causes,
           maxAgeMs: 60_000,
           now,
@@ -389,18 +389,18 @@ export const describeCauses = ({ test, testAlone }: StateSuite): void => {
       const [old, seenAgain, ofJob, late] = times(4, (n) => `${n}`.repeat(16));
       const report = async (fingerprints: readonly string[], now: number): Promise<void> => {
         const causes = fingerprints.map(causeOf);
-        const reporter = { id: "a", deployment: null, startedAt: baseTime, about: "{}" };
-        await history.writeReport({ reporter, rollups: [], causes, maxAgeMs: 60_000, now });
+        const reporter = { id: "a", deployment: null, startedAt: baseTime, info: "{}" };
+        await history.writeReport({ reporter, buckets: [], causes, maxAgeMs: 60_000, now });
       };
       const marks = [old!, seenAgain!, ofJob!, late!];
       await report(marks.slice(0, 3), baseTime + 5);
       await report([seenAgain!, late!], baseTime + 10);
       const job = await failOne(scenario, ofJob);
       const forget = (limit = 100): Promise<number> =>
-        history.deleteOldReports({ reportersBefore: 0, causesBefore: baseTime + 10, rollups: [], limit });
+        history.deleteOldReports({ processesBefore: 0, causesBefore: baseTime + 10, buckets: [], limit });
       assert.equal(await forget(0), 0);
       await rollBack(scenario, async (ctx) => {
-        const call = { reportersBefore: 0, causesBefore: baseTime + 10, rollups: [], limit: 100 };
+        const call = { processesBefore: 0, causesBefore: baseTime + 10, buckets: [], limit: 100 };
         assert.equal(await history.deleteOldReports({ ...call, ctx }), 1);
       });
       assert.equal(await forget(), 1);

@@ -6,7 +6,15 @@ import { baseTime } from "../../state-fixture.ts";
 import { release } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { type HistoryScenario, notedOutcome, times, withHistory } from "./history-scenario.ts";
-import { maxAgeMs, newReporter, newRollup, readAll, reportAll, reportCall, width } from "./report-fixture.ts";
+import {
+  maxAgeMs,
+  newReporter,
+  newRollup,
+  readAll,
+  reportAll,
+  reportCall,
+  bucketMs,
+} from "./report-fixture.ts";
 
 const longTimeoutMs = 120_000;
 const leaseMs = 1_000;
@@ -60,14 +68,14 @@ const raceForEnds = async (scenario: HistoryScenario, seed: number): Promise<voi
   }
 };
 
-const sumOf = (rollups: readonly StatisticsBucket[]): number =>
-  rollups.reduce((sum, { counts }) => sum + Number(counts), 0);
+const sumOf = (buckets: readonly StatisticsBucket[]): number =>
+  buckets.reduce((sum, { counts }) => sum + Number(counts), 0);
 
 /** Merges what is old into one row, with the one from before if there is one. */
 const foldOld = async (scenario: HistoryScenario): Promise<boolean> => {
   const old = (await readAll(scenario)).filter(({ from }) => from < baseTime);
   if (old.length < 2) return false;
-  const put = [newRollup(scenario, { from: old[0]!.from, reporterId: "", counts: `${sumOf(old)}` })];
+  const put = [newRollup(scenario, { from: old[0]!.from, processId: "", counts: `${sumOf(old)}` })];
   return retryTransient(scenario, () => scenario.history.rollUpBuckets({ remove: old, put }));
 };
 
@@ -86,18 +94,18 @@ export const describeHistoryRaces = ({ test, testAlone }: StateSuite): void => {
     withHistory(async (scenario) => {
       const { history } = scenario;
       const reporterIds = times(3, (n) => `reporter-${n}`);
-      const old = reporterIds.flatMap((reporterId) =>
+      const old = reporterIds.flatMap((processId) =>
         times(3, (slot) =>
-          newRollup(scenario, { reporterId, from: baseTime - (slot + 1) * width, counts: "7" }),
+          newRollup(scenario, { processId, from: baseTime - (slot + 1) * bucketMs, counts: "7" }),
         ),
       );
       await reportAll(scenario, old, baseTime);
       const now = baseTime + maxAgeMs;
-      const report = async (reporterId: string): Promise<void> => {
+      const report = async (processId: string): Promise<void> => {
         for (let n = 1; n <= 10; n += 1) {
-          const own = old.filter((rollup) => rollup.reporterId === reporterId);
-          const rollups = [...own, newRollup(scenario, { reporterId, counts: `${n}` })];
-          const call = { ...reportCall({ reporter: newReporter({ id: reporterId }), rollups }), now };
+          const own = old.filter((bucket) => bucket.processId === processId);
+          const buckets = [...own, newRollup(scenario, { processId, counts: `${n}` })];
+          const call = { ...reportCall({ reporter: newReporter({ id: processId }), buckets }), now };
           await retryTransient(scenario, () => history.writeReport(call));
         }
       };

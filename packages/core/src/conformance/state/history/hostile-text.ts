@@ -48,21 +48,21 @@ export const describeHostileText = ({ test }: StateSuite): void => {
       withHistory(async (scenario) => {
         const { history, queue, start, run, end } = scenario;
         const id = `${short}${randomUUID()}`;
-        const reporter = { id, deployment: text, startedAt: baseTime, about: text };
-        const rollups = [
+        const reporter = { id, deployment: text, startedAt: baseTime, info: text };
+        const buckets = [
           newRollup(scenario, {
             typeName: `type-${short}`,
             deployment: short,
-            reporterId: id,
+            processId: id,
             counts: text,
           }),
         ];
         const fingerprint = randomUUID().replaceAll("-", "").slice(0, 16);
         const cause = { fingerprint, name: text, message: text, frame: text, deployment: text };
-        const call = { reporter, rollups, causes: [cause], maxAgeMs, now: baseTime };
+        const call = { reporter, buckets, causes: [cause], maxAgeMs, now: baseTime };
         await history.writeReport(call);
         await history.writeReport(call);
-        assert.deepEqual(await readAll(scenario), rollups);
+        assert.deepEqual(await readAll(scenario), buckets);
         const reporters = await history.listProcesses({ seenFrom: baseTime, limit: 1_000 });
         assert.deepEqual(
           reporters.find((each) => each.id === id),
@@ -72,8 +72,8 @@ export const describeHostileText = ({ test }: StateSuite): void => {
         await end(job, withNote(failure, job, { fingerprint }));
         const { causes } = await history.listCauses({ cap: 10, queues: [queue] });
         assert.deepEqual(causes, [{ ...cause, firstSeenAt: baseTime, lastSeenAt: baseTime }]);
-        const put = [{ ...rollups[0]!, reporterId: "", counts: `${text}${text}` }];
-        assert.equal(await history.rollUpBuckets({ remove: rollups, put }), true);
+        const put = [{ ...buckets[0]!, processId: "", counts: `${text}${text}` }];
+        assert.equal(await history.rollUpBuckets({ remove: buckets, put }), true);
         assert.deepEqual(await readAll(scenario), put);
       }),
     );
@@ -90,8 +90,8 @@ export const describeHostileText = ({ test }: StateSuite): void => {
           [attempt?.deployment, attempt?.error, attempt?.log],
           [deployment, deployment, deployment],
         );
-        const reporter = { id: randomUUID(), deployment, startedAt: baseTime, about: "" };
-        await history.writeReport({ reporter, rollups: [], causes: [], maxAgeMs, now: baseTime });
+        const reporter = { id: randomUUID(), deployment, startedAt: baseTime, info: "" };
+        await history.writeReport({ reporter, buckets: [], causes: [], maxAgeMs, now: baseTime });
         const reporters = await history.listProcesses({ seenFrom: baseTime, limit: 1_000 });
         assert.equal(reporters.find(({ id }) => id === reporter.id)?.deployment, deployment);
       }

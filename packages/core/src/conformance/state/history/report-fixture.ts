@@ -1,15 +1,15 @@
-import type { ReportCall, Reporter, StatisticsBucket } from "../../../store/contract/history.ts";
+import type { ProcessIdentity, ReportCall, StatisticsBucket } from "../../../store/contract/history.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { HistoryScenario } from "./history-scenario.ts";
 
-export const width = 10_000;
+export const bucketMs = 10_000;
 export const maxAgeMs = 60_000;
 
-export const newReporter = (overrides: Partial<Reporter> = {}): Reporter => ({
+export const newReporter = (overrides: Partial<ProcessIdentity> = {}): ProcessIdentity => ({
   id: "reporter-1",
   deployment: "1.4.2",
   startedAt: baseTime - 9_000,
-  about: '{"host":"one"}',
+  info: '{"host":"one"}',
   ...overrides,
 });
 
@@ -17,12 +17,12 @@ export const newRollup = (
   { queue, typeName }: Pick<HistoryScenario, "queue" | "typeName">,
   overrides: Partial<StatisticsBucket> = {},
 ): StatisticsBucket => ({
-  width,
+  bucketMs,
   from: baseTime,
   queue,
   typeName,
   deployment: "1.4.2",
-  reporterId: "reporter-1",
+  processId: "reporter-1",
   counts: "[1,1]",
   ...overrides,
 });
@@ -30,13 +30,13 @@ export const newRollup = (
 /** Each of the rollups as its own reporter. */
 export const reportAll = async (
   { history }: HistoryScenario,
-  rollups: readonly StatisticsBucket[],
+  buckets: readonly StatisticsBucket[],
   now: number = baseTime,
 ): Promise<void> => {
-  for (const id of new Set(rollups.map(({ reporterId }) => reporterId)))
+  for (const id of new Set(buckets.map(({ processId }) => processId)))
     await history.writeReport({
       reporter: newReporter({ id }),
-      rollups: rollups.filter(({ reporterId }) => reporterId === id),
+      buckets: buckets.filter(({ processId }) => processId === id),
       causes: [],
       maxAgeMs,
       now,
@@ -45,7 +45,7 @@ export const reportAll = async (
 
 export const reportCall = (overrides: Partial<ReportCall> = {}): ReportCall => ({
   reporter: newReporter(),
-  rollups: [],
+  buckets: [],
   causes: [],
   maxAgeMs,
   ...overrides,
@@ -54,6 +54,6 @@ export const reportCall = (overrides: Partial<ReportCall> = {}): ReportCall => (
 /** All rollups of the scenario's queue. */
 export const readAll = (
   { history, queue }: HistoryScenario,
-  of: { readonly width?: number; readonly ctx?: object } = {},
+  of: { readonly bucketMs?: number; readonly ctx?: object } = {},
 ): Promise<StatisticsBucket[]> =>
-  history.readBuckets({ width, from: 0, before: 2 ** 50, queues: [queue], limit: 10_000, ...of });
+  history.readBuckets({ bucketMs, from: 0, before: 2 ** 50, queues: [queue], limit: 10_000, ...of });

@@ -4,18 +4,29 @@ import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { rollBack, times, withHistory } from "./history-scenario.ts";
-import { maxAgeMs, newReporter, newRollup, readAll, reportAll, reportCall, width } from "./report-fixture.ts";
+import {
+  maxAgeMs,
+  newReporter,
+  newRollup,
+  readAll,
+  reportAll,
+  reportCall,
+  bucketMs,
+} from "./report-fixture.ts";
 
 export const describeReports = ({ test, testAlone }: StateSuite): void => {
   test(
     "stores what a reporter says, and returns the store's time",
     withHistory(async (scenario) => {
-      const rollups = [newRollup(scenario), newRollup(scenario, { from: baseTime + width, deployment: "" })];
+      const buckets = [
+        newRollup(scenario),
+        newRollup(scenario, { from: baseTime + bucketMs, deployment: "" }),
+      ];
       assert.equal(
-        await scenario.history.writeReport({ ...reportCall({ rollups }), now: baseTime }),
+        await scenario.history.writeReport({ ...reportCall({ buckets }), now: baseTime }),
         baseTime,
       );
-      assert.deepEqual(await readAll(scenario), rollups);
+      assert.deepEqual(await readAll(scenario), buckets);
       const before = await scenario.adapter.getTime();
       assert.ok((await scenario.history.writeReport(reportCall())) >= before);
     }),
@@ -27,7 +38,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       const report = (counts: string): Promise<void> =>
         reportAll(scenario, [
           newRollup(scenario, { counts }),
-          newRollup(scenario, { from: 0 + baseTime + width }),
+          newRollup(scenario, { from: 0 + baseTime + bucketMs }),
         ]);
       await report("7");
       await report("9");
@@ -51,20 +62,20 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       const { queue, typeName, history } = scenario;
       const mine = newRollup(scenario);
       const others = [
-        { reporterId: "reporter-2" },
-        { reporterId: "" },
+        { processId: "reporter-2" },
+        { processId: "" },
         { typeName: `${typeName}-2` },
         { queue: `${queue}-2` },
         { deployment: "" },
-        { from: baseTime + width },
-        { width: 60_000 },
+        { from: baseTime + bucketMs },
+        { bucketMs: 60_000 },
       ].map((overrides) => newRollup(scenario, { counts: "theirs", ...overrides }));
       await reportAll(scenario, [mine, ...others]);
       await reportAll(scenario, [{ ...mine, counts: "mine" }]);
       const call = { from: 0, before: 2 ** 50, queues: [queue, `${queue}-2`], limit: 100 };
       const rows = [
-        ...(await history.readBuckets({ ...call, width })),
-        ...(await history.readBuckets({ ...call, width: 60_000 })),
+        ...(await history.readBuckets({ ...call, bucketMs })),
+        ...(await history.readBuckets({ ...call, bucketMs: 60_000 })),
       ];
       assert.deepEqual(rows.map(({ counts }) => counts).sort(), ["mine", ...others.map(() => "theirs")]);
     }),
@@ -74,7 +85,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
     "drops rollups that begin too long ago by the store's clock, and stores the others",
     withHistory(async (scenario) => {
       const now = baseTime + maxAgeMs;
-      const [old, oldest, recent] = [-1, -width, 0].map((offset) =>
+      const [old, oldest, recent] = [-1, -bucketMs, 0].map((offset) =>
         newRollup(scenario, { from: baseTime + offset }),
       );
       assert.ok(old && oldest && recent);
@@ -89,14 +100,14 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
   test(
     "forgets a report that is rolled back",
     withHistory(async (scenario) => {
-      const rollup = newRollup(scenario, { counts: "before" });
-      await reportAll(scenario, [rollup]);
+      const bucket = newRollup(scenario, { counts: "before" });
+      await reportAll(scenario, [bucket]);
       await rollBack(scenario, async (ctx) => {
-        const rollups = [{ ...rollup, counts: "after" }, newRollup(scenario, { from: baseTime + width })];
-        await scenario.history.writeReport({ ...reportCall({ rollups }), ctx, now: baseTime });
+        const buckets = [{ ...bucket, counts: "after" }, newRollup(scenario, { from: baseTime + bucketMs })];
+        await scenario.history.writeReport({ ...reportCall({ buckets }), ctx, now: baseTime });
         assert.equal((await readAll(scenario, { ctx })).length, 2);
       });
-      assert.deepEqual(await readAll(scenario), [rollup]);
+      assert.deepEqual(await readAll(scenario), [bucket]);
     }),
   );
 
@@ -105,20 +116,20 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
     withHistory(async (scenario) => {
       const reporterIds = times(8, (n) => `reporter-${n}`);
       await Promise.all(
-        reporterIds.map(async (reporterId) => {
+        reporterIds.map(async (processId) => {
           for (let n = 0; n <= 5; n += 1)
             await retryTransient(scenario, () =>
               scenario.history.writeReport({
                 ...reportCall({
-                  reporter: newReporter({ id: reporterId }),
-                  rollups: times(3, (slot) =>
-                    newRollup(scenario, { reporterId, from: baseTime + slot * width, counts: `${n}` }),
+                  reporter: newReporter({ id: processId }),
+                  buckets: times(3, (slot) =>
+                    newRollup(scenario, { processId, from: baseTime + slot * bucketMs, counts: `${n}` }),
                   ),
                   causes: [
                     {
                       fingerprint: "00000000000000aa",
                       name: "E",
-                      message: reporterId,
+                      message: processId,
                       frame: null,
                       deployment: null,
                     },
@@ -157,7 +168,7 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       assert.deepEqual(await list(baseTime + 20), [seen(a, 30), seen(c, 20)]);
       assert.deepEqual(await list(baseTime + 21), [seen(a, 30)]);
       assert.deepEqual(await list(0, 2), [seen(a, 30), seen(c, 20)]);
-      const changed = { ...b, deployment: null, startedAt: baseTime, about: "{}" };
+      const changed = { ...b, deployment: null, startedAt: baseTime, info: "{}" };
       await history.writeReport({ ...reportCall({ reporter: changed }), now: baseTime + 40 });
       assert.deepEqual(await list(0), [seen(changed, 40), seen(a, 30), seen(c, 20)]);
     }),
@@ -167,18 +178,20 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
     "reads rollups from a moment on, and before another",
     withHistory(async (scenario) => {
       const { history, queue } = scenario;
-      const froms = times(5, (n) => baseTime + n * width);
+      const froms = times(5, (n) => baseTime + n * bucketMs);
       await reportAll(
         scenario,
         froms.map((from) => newRollup(scenario, { from })),
       );
       const read = async (from: number, before: number, limit = 100): Promise<number[]> =>
-        (await history.readBuckets({ width, from, before, queues: [queue], limit })).map((row) => row.from);
+        (await history.readBuckets({ bucketMs, from, before, queues: [queue], limit })).map(
+          (row) => row.from,
+        );
       assert.deepEqual(await read(froms[1]!, froms[3]!), froms.slice(1, 3));
       assert.deepEqual(await read(froms[1]! + 1, froms[3]! + 1), froms.slice(2, 4));
       assert.deepEqual(await read(froms[0]!, froms[4]! + 1, 2), froms.slice(0, 2));
       assert.deepEqual(await read(froms[3]!, froms[3]!), []);
-      const others = { width: 60_000, from: 0, before: 2 ** 50, queues: [queue], limit: 100 };
+      const others = { bucketMs: 60_000, from: 0, before: 2 ** 50, queues: [queue], limit: 100 };
       assert.deepEqual(await history.readBuckets(others), []);
     }),
   );
@@ -189,16 +202,16 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       const { history, queue, typeName } = scenario;
       const queues = [queue, `${queue}-2`];
       const typeNames = [typeName, `${typeName}-2`];
-      const rollups = queues.flatMap((each) =>
+      const buckets = queues.flatMap((each) =>
         typeNames.map((type) => newRollup(scenario, { queue: each, typeName: type })),
       );
-      await reportAll(scenario, rollups);
+      await reportAll(scenario, buckets);
       const read = (filter: object) =>
-        history.readBuckets({ width, from: 0, before: 2 ** 50, limit: 1_000, ...filter });
-      assert.deepEqual(await read({ queues }), rollups);
-      assert.deepEqual(await read({ queues: [queues[1]] }), rollups.slice(2));
-      assert.deepEqual(await read({ typeNames: [typeNames[0]] }), [rollups[0], rollups[2]]);
-      assert.deepEqual(await read({ queues: [queue], typeNames: [typeNames[1]] }), [rollups[1]]);
+        history.readBuckets({ bucketMs, from: 0, before: 2 ** 50, limit: 1_000, ...filter });
+      assert.deepEqual(await read({ queues }), buckets);
+      assert.deepEqual(await read({ queues: [queues[1]] }), buckets.slice(2));
+      assert.deepEqual(await read({ typeNames: [typeNames[0]] }), [buckets[0], buckets[2]]);
+      assert.deepEqual(await read({ queues: [queue], typeNames: [typeNames[1]] }), [buckets[1]]);
       assert.deepEqual(await read({ queues: [] }), []);
       assert.deepEqual(await read({ queues, typeNames: [] }), []);
       assert.ok((await read({})).length >= 4);
@@ -211,19 +224,19 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       const { history, queue, typeName } = scenario;
       const texts = ["", "B", "a", "a-2", "ä", "日本", "\u{1f389}", "\uffee"];
       const sorted = texts.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-      const key = (from: number, n: number, at: "queue" | "typeName" | "deployment" | "reporterId") => ({
-        from: baseTime + from * width,
+      const key = (from: number, n: number, at: "queue" | "typeName" | "deployment" | "processId") => ({
+        from: baseTime + from * bucketMs,
         [at]: `${at === "queue" ? queue : at === "typeName" ? typeName : ""}${sorted[n]!}`,
       });
       const expected = [
         ...sorted.map((_, n) => newRollup(scenario, key(0, n, "queue"))),
         ...sorted.map((_, n) => newRollup(scenario, key(1, n, "typeName"))),
         ...sorted.map((_, n) => newRollup(scenario, key(2, n, "deployment"))),
-        ...sorted.map((_, n) => newRollup(scenario, key(3, n, "reporterId"))),
+        ...sorted.map((_, n) => newRollup(scenario, key(3, n, "processId"))),
       ];
       await reportAll(scenario, expected.toReversed());
       const queues = sorted.map((text) => `${queue}${text}`);
-      const call = { width, from: 0, before: 2 ** 50, queues };
+      const call = { bucketMs, from: 0, before: 2 ** 50, queues };
       assert.deepEqual(await history.readBuckets({ ...call, limit: 100 }), expected);
       assert.deepEqual(await history.readBuckets({ ...call, limit: 11 }), expected.slice(0, 11));
     }),
@@ -235,10 +248,10 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       const { history, queue } = scenario;
       const minute = 60_000;
       const froms = times(4, (n) => baseTime + n * minute);
-      const rollups = [width, minute].flatMap((each) =>
-        froms.map((from) => newRollup(scenario, { width: each, from })),
+      const buckets = [bucketMs, minute].flatMap((each) =>
+        froms.map((from) => newRollup(scenario, { bucketMs: each, from })),
       );
-      await history.writeReport({ ...reportCall({ rollups }), now: baseTime + 20 });
+      await history.writeReport({ ...reportCall({ buckets }), now: baseTime + 20 });
       for (const [id, seenAt] of [
         ["old", 10],
         ["older", 5],
@@ -248,12 +261,12 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
           now: baseTime + seenAt,
         });
       const call = {
-        reportersBefore: baseTime + 10,
+        processesBefore: baseTime + 10,
         causesBefore: 0,
-        rollups: [
-          { width, before: froms[2]! },
-          { width: minute, before: froms[1]! },
-          { width: 3_600_000, before: froms[3]! },
+        buckets: [
+          { bucketMs, before: froms[2]! },
+          { bucketMs: minute, before: froms[1]! },
+          { bucketMs: 3_600_000, before: froms[3]! },
         ],
         limit: 100,
       };
@@ -261,15 +274,15 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       assert.equal(await history.deleteOldReports(call), 0);
       const left = async (each: number): Promise<number[]> =>
         (
-          await history.readBuckets({ width: each, from: 0, before: 2 ** 50, queues: [queue], limit: 100 })
+          await history.readBuckets({ bucketMs: each, from: 0, before: 2 ** 50, queues: [queue], limit: 100 })
         ).map(({ from }) => from);
-      assert.deepEqual([await left(width), await left(minute)], [froms.slice(2), froms.slice(1)]);
+      assert.deepEqual([await left(bucketMs), await left(minute)], [froms.slice(2), froms.slice(1)]);
       const reporters = await history.listProcesses({ seenFrom: 0, limit: 10 });
       assert.deepEqual(
         reporters.map(({ id }) => id),
         ["reporter-1", "old"],
       );
-      assert.equal(await history.deleteOldReports({ ...call, reportersBefore: 0, rollups: [] }), 0);
+      assert.equal(await history.deleteOldReports({ ...call, processesBefore: 0, buckets: [] }), 0);
     }),
   );
 
@@ -280,11 +293,11 @@ export const describeReports = ({ test, testAlone }: StateSuite): void => {
       await reportAll(
         scenario,
         times(4, (n) =>
-          times(3, (slot) => newRollup(scenario, { reporterId: `r${n}`, from: baseTime + slot * width })),
+          times(3, (slot) => newRollup(scenario, { processId: `r${n}`, from: baseTime + slot * bucketMs })),
         ).flat(),
       );
-      const bounds = [{ width, before: 2 ** 50 }];
-      const call = { reportersBefore: 2 ** 50, causesBefore: 0, rollups: bounds, limit: 5 };
+      const bounds = [{ bucketMs, before: 2 ** 50 }];
+      const call = { processesBefore: 2 ** 50, causesBefore: 0, buckets: bounds, limit: 5 };
       const counts: number[] = [];
       const rows = async (): Promise<number> =>
         (await readAll(scenario)).length + (await history.listProcesses({ seenFrom: 0, limit: 100 })).length;

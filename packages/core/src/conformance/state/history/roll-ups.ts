@@ -5,18 +5,26 @@ import { retryTransient } from "../../retry-transient.ts";
 import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { type HistoryScenario, rollBack, times, withHistory } from "./history-scenario.ts";
-import { maxAgeMs, newReporter, newRollup, readAll, reportAll, reportCall, width } from "./report-fixture.ts";
+import {
+  maxAgeMs,
+  newReporter,
+  newRollup,
+  readAll,
+  reportAll,
+  reportCall,
+  bucketMs,
+} from "./report-fixture.ts";
 
 const minute = 60_000;
 
 const startRollups = async (scenario: HistoryScenario, count: number): Promise<StatisticsBucket[]> => {
-  const rollups = times(count, (n) => newRollup(scenario, { reporterId: `reporter-${n}`, counts: `${n}` }));
-  await reportAll(scenario, rollups);
-  return rollups;
+  const buckets = times(count, (n) => newRollup(scenario, { processId: `reporter-${n}`, counts: `${n}` }));
+  await reportAll(scenario, buckets);
+  return buckets;
 };
 
-const sumOf = (rollups: readonly StatisticsBucket[]): number =>
-  rollups.reduce((sum, { counts }) => sum + Number(counts), 0);
+const sumOf = (buckets: readonly StatisticsBucket[]): number =>
+  buckets.reduce((sum, { counts }) => sum + Number(counts), 0);
 
 /**
  * Three processes count and report for some minutes, and now and then old buckets are rolled up. Whatever the
@@ -28,22 +36,22 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
   const draw = (below: number): number => Math.floor(random() * below);
   let now = baseTime;
   /** By reporter and slot, what it counted, and what the store was told in time. */
-  const counted = new Map<string, { readonly rollup: StatisticsBucket; told: number }>();
+  const counted = new Map<string, { readonly bucket: StatisticsBucket; told: number }>();
   let remembered: StatisticsBucket[] = [];
 
   const report = async (): Promise<void> => {
-    const reporterId = `reporter-${draw(3)}`;
-    const from = now - (now % width);
+    const processId = `reporter-${draw(3)}`;
+    const from = now - (now % bucketMs);
     const typeName = `${scenario.typeName}-${draw(2)}`;
-    const key = `${reporterId} ${from} ${typeName}`;
-    const { rollup: before, told = 0 } = counted.get(key) ?? {};
+    const key = `${processId} ${from} ${typeName}`;
+    const { bucket: before, told = 0 } = counted.get(key) ?? {};
     const counts = `${Number(before?.counts ?? 0) + 1 + draw(5)}`;
-    counted.set(key, { rollup: newRollup(scenario, { reporterId, from, typeName, counts }), told });
+    counted.set(key, { bucket: newRollup(scenario, { processId, from, typeName, counts }), told });
     // Reports everything again, also what is too old by now.
-    const mine = [...counted.values()].filter(({ rollup }) => rollup.reporterId === reporterId);
-    const rollups = mine.map(({ rollup }) => rollup);
-    await history.writeReport({ ...reportCall({ reporter: newReporter({ id: reporterId }), rollups }), now });
-    for (const each of mine) if (each.rollup.from >= now - maxAgeMs) each.told = Number(each.rollup.counts);
+    const mine = [...counted.values()].filter(({ bucket }) => bucket.processId === processId);
+    const buckets = mine.map(({ bucket }) => bucket);
+    await history.writeReport({ ...reportCall({ reporter: newReporter({ id: processId }), buckets }), now });
+    for (const each of mine) if (each.bucket.from >= now - maxAgeMs) each.told = Number(each.bucket.counts);
   };
 
   const merge = (rows: readonly StatisticsBucket[], into: number): StatisticsBucket[] => {
@@ -52,20 +60,20 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
       const from = row.from - (row.from % into);
       const key = `${from} ${row.typeName}`;
       const counts = `${Number(merged.get(key)?.counts ?? 0) + Number(row.counts)}`;
-      merged.set(key, { ...row, width: into, from, reporterId: "", counts });
+      merged.set(key, { ...row, bucketMs: into, from, processId: "", counts });
     }
     return [...merged.values()];
   };
 
   const fold = async (): Promise<void> => {
     const old = (await readAll(scenario)).filter(({ from }) => from < now - maxAgeMs);
-    const into = draw(2) === 0 ? width : minute;
-    const chosen = old.filter(({ reporterId }) => (into === width && reporterId === "") || draw(3) > 0);
+    const into = draw(2) === 0 ? bucketMs : minute;
+    const chosen = old.filter(({ processId }) => (into === bucketMs && processId === "") || draw(3) > 0);
     const targets = merge(chosen, into);
     const existing =
-      into === width
+      into === bucketMs
         ? []
-        : (await readAll(scenario, { width: minute })).filter((row) =>
+        : (await readAll(scenario, { bucketMs: minute })).filter((row) =>
             targets.some(({ from, typeName }) => from === row.from && typeName === row.typeName),
           );
     const remove = [...chosen, ...existing];
@@ -76,7 +84,7 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
 
   /** A process that had read the same rows and comes too late. */
   const foldAgain = async (): Promise<void> => {
-    if (remembered.every(({ reporterId }) => reporterId === "")) return;
+    if (remembered.every(({ processId }) => processId === "")) return;
     assert.equal(
       await history.rollUpBuckets({ remove: remembered, put: merge(remembered, 3_600_000) }),
       false,
@@ -89,7 +97,7 @@ const countAndFold = async (scenario: HistoryScenario, seed: number): Promise<vo
     if (action < 6) await report();
     else if (action < 9) await fold();
     else await foldAgain();
-    const rows = [...(await readAll(scenario)), ...(await readAll(scenario, { width: minute }))];
+    const rows = [...(await readAll(scenario)), ...(await readAll(scenario, { bucketMs: minute }))];
     const told = [...counted.values()].reduce((sum, each) => sum + each.told, 0);
     assert.equal(sumOf(rows), told, `seed ${seed}, step ${step}`);
   }
@@ -99,14 +107,14 @@ export const describeFolds = ({ test }: StateSuite): void => {
   test(
     "replaces rows by others, and leaves the rest alone",
     withHistory(async (scenario) => {
-      const rollups = await startRollups(scenario, 4);
+      const buckets = await startRollups(scenario, 4);
       const put = [
-        newRollup(scenario, { reporterId: "", counts: "3" }),
-        newRollup(scenario, { width: minute, reporterId: "", counts: "4" }),
+        newRollup(scenario, { processId: "", counts: "3" }),
+        newRollup(scenario, { bucketMs: minute, processId: "", counts: "4" }),
       ];
-      assert.equal(await scenario.history.rollUpBuckets({ remove: rollups.slice(1, 3), put }), true);
-      assert.deepEqual(await readAll(scenario), [put[0], rollups[0], rollups[3]]);
-      assert.deepEqual(await readAll(scenario, { width: minute }), [put[1]]);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: buckets.slice(1, 3), put }), true);
+      assert.deepEqual(await readAll(scenario), [put[0], buckets[0], buckets[3]]);
+      assert.deepEqual(await readAll(scenario, { bucketMs: minute }), [put[1]]);
     }),
   );
 
@@ -124,13 +132,13 @@ export const describeFolds = ({ test }: StateSuite): void => {
   test(
     "does nothing if there is nothing to do",
     withHistory(async (scenario) => {
-      const rollups = await startRollups(scenario, 2);
+      const buckets = await startRollups(scenario, 2);
       assert.equal(await scenario.history.rollUpBuckets({ remove: [], put: [] }), true);
-      assert.deepEqual(await readAll(scenario), rollups);
-      const put = [newRollup(scenario, { reporterId: "" })];
+      assert.deepEqual(await readAll(scenario), buckets);
+      const put = [newRollup(scenario, { processId: "" })];
       assert.equal(await scenario.history.rollUpBuckets({ remove: [], put }), true);
-      assert.deepEqual(await readAll(scenario), [...put, ...rollups]);
-      assert.equal(await scenario.history.rollUpBuckets({ remove: rollups, put: [] }), true);
+      assert.deepEqual(await readAll(scenario), [...put, ...buckets]);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: buckets, put: [] }), true);
       assert.deepEqual(await readAll(scenario), put);
     }),
   );
@@ -138,25 +146,25 @@ export const describeFolds = ({ test }: StateSuite): void => {
   test(
     "does nothing and says so if a row has changed, is gone, or stands where one is to be put",
     withHistory(async (scenario) => {
-      const rollups = await startRollups(scenario, 3);
-      const [one, two, three] = rollups;
+      const buckets = await startRollups(scenario, 3);
+      const [one, two, three] = buckets;
       assert.ok(one && two && three);
-      const put = [newRollup(scenario, { reporterId: "", counts: "sum" })];
+      const put = [newRollup(scenario, { processId: "", counts: "sum" })];
       const refusals = {
         "the first has changed": { remove: [{ ...one, counts: "other" }, two], put },
         "the last has changed": { remove: [one, { ...two, counts: "1 " }], put },
-        "one is gone": { remove: [one, { ...two, reporterId: "gone" }], put },
+        "one is gone": { remove: [one, { ...two, processId: "gone" }], put },
         "of another deployment": { remove: [{ ...one, deployment: "" }, two], put },
-        "of another width": { remove: [{ ...one, width: minute }, two], put },
+        "of another width": { remove: [{ ...one, bucketMs: minute }, two], put },
         "one exists": { remove: [one, two], put: [...put, three] },
         "one exists, and none is removed": { remove: [], put: [{ ...one, counts: "new" }] },
       };
       for (const [why, fold] of Object.entries(refusals)) {
         assert.equal(await scenario.history.rollUpBuckets(fold), false, why);
-        assert.deepEqual(await readAll(scenario), rollups, why);
+        assert.deepEqual(await readAll(scenario), buckets, why);
       }
-      assert.equal(await scenario.history.rollUpBuckets({ remove: rollups, put }), true);
-      assert.equal(await scenario.history.rollUpBuckets({ remove: rollups, put: [] }), false);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: buckets, put }), true);
+      assert.equal(await scenario.history.rollUpBuckets({ remove: buckets, put: [] }), false);
       assert.deepEqual(await readAll(scenario), put);
     }),
   );
@@ -178,13 +186,13 @@ export const describeFolds = ({ test }: StateSuite): void => {
   test(
     "forgets a fold that is rolled back",
     withHistory(async (scenario) => {
-      const rollups = await startRollups(scenario, 3);
+      const buckets = await startRollups(scenario, 3);
       await rollBack(scenario, async (ctx) => {
-        const put = [newRollup(scenario, { reporterId: "" })];
-        assert.equal(await scenario.history.rollUpBuckets({ remove: rollups, put, ctx }), true);
+        const put = [newRollup(scenario, { processId: "" })];
+        assert.equal(await scenario.history.rollUpBuckets({ remove: buckets, put, ctx }), true);
         assert.deepEqual(await readAll(scenario, { ctx }), put);
       });
-      assert.deepEqual(await readAll(scenario), rollups);
+      assert.deepEqual(await readAll(scenario), buckets);
     }),
   );
 
@@ -192,16 +200,16 @@ export const describeFolds = ({ test }: StateSuite): void => {
     "of folds of the same rows at once, one wins",
     withHistory(async (scenario) => {
       for (let round = 0; round < 5; round += 1) {
-        const from = baseTime + round * width;
-        const rollups = times(6, (n) =>
-          newRollup(scenario, { from, reporterId: `reporter-${n}`, counts: `${n}` }),
+        const from = baseTime + round * bucketMs;
+        const buckets = times(6, (n) =>
+          newRollup(scenario, { from, processId: `reporter-${n}`, counts: `${n}` }),
         );
-        await reportAll(scenario, rollups);
+        await reportAll(scenario, buckets);
         const results = await Promise.all(
           times(6, (n) => {
             // Overlapping, and not in the same order.
-            const own = n % 2 ? rollups.slice(0, 5) : rollups.slice(1).reverse();
-            const put = [newRollup(scenario, { from, reporterId: "", counts: `${sumOf(own)}` })];
+            const own = n % 2 ? buckets.slice(0, 5) : buckets.slice(1).reverse();
+            const put = [newRollup(scenario, { from, processId: "", counts: `${sumOf(own)}` })];
             return retryTransient(scenario, () => scenario.history.rollUpBuckets({ remove: own, put }));
           }),
         );
@@ -216,11 +224,11 @@ export const describeFolds = ({ test }: StateSuite): void => {
   test(
     "of folds that put the same row at once, one wins",
     withHistory(async (scenario) => {
-      const rollups = await startRollups(scenario, 6);
-      const put = [newRollup(scenario, { reporterId: "" })];
+      const buckets = await startRollups(scenario, 6);
+      const put = [newRollup(scenario, { processId: "" })];
       const results = await Promise.all(
-        rollups.map((rollup) =>
-          retryTransient(scenario, () => scenario.history.rollUpBuckets({ remove: [rollup], put })),
+        buckets.map((bucket) =>
+          retryTransient(scenario, () => scenario.history.rollUpBuckets({ remove: [bucket], put })),
         ),
       );
       assert.equal(results.filter(Boolean).length, 1);
