@@ -72,7 +72,7 @@ plant("dashboard/src/actions/action.ts", [
   ["the log can be deleted and cancelled", ["queue !== actionQueue;", "queue !== `${actionQueue}!`;"]],
   [
     "a time in a filter stays a text",
-    ["Object.hasOwn(timeFields, name) ? new Date(String(value)) : value", "value"],
+    ["isTimeField(name) ? new Date(String(value)) : value", "value"],
   ],
 ]);
 

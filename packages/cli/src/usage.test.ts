@@ -177,7 +177,7 @@ describe("migrate", () => {
     folder.write("jobs.db", "");
     const before = await folder.run("migrate", "status", ...store);
     expect(before).toMatchObject({ code: 5 });
-    expect(before.stdout).toContain("pending  1 jobs");
+    expect(before.stdout).toContain("pending  1 initial");
     const unmigrated = await folder.run("stats", ...store);
     expect(unmigrated.code).toBe(4);
     expect(unmigrated.stderr).toContain("no Leasehold tables");
@@ -185,7 +185,7 @@ describe("migrate", () => {
     expect(plan.stdout).toContain("CREATE TABLE");
     expect(await folder.run("migrate", ...store)).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^✓ 1 jobs\n(✓ \d+ .+\n)*$/u),
+      stdout: expect.stringMatching(/^✓ 1 initial\n(✓ \d+ .+\n)*$/u),
     });
   });
 });

@@ -74,13 +74,13 @@ export type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./history/api.ts
 export type {
   JobCountRow,
   InputMatch,
-  JobFilterOptions,
   JobListing,
   JobSequenceListing,
   ListJobSequencesOptions,
   ListJobsOptions,
   PageOptions,
 } from "./jobs/api/query.ts";
+export { type JobFilterField, jobFilterFields, type JobFilterOptions } from "./jobs/filter.ts";
 export type { JobExplanation } from "./doctor/explain.ts";
 
 export type {

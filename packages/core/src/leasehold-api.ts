@@ -30,9 +30,9 @@ import type {
   UpdateReport,
   WaitOptions,
 } from "./jobs/api/operate.ts";
+import type { JobFilterOptions } from "./jobs/filter.ts";
 import type {
   JobCountRow,
-  JobFilterOptions,
   JobListing,
   JobSequenceListing,
   ListedJob,

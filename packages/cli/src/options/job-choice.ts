@@ -1,27 +1,17 @@
 import { type Command, Option } from "commander";
-import type { FailureReason, JobStatus } from "leasehold";
+import { type JobFilterField, jobFilterFields, type JobFilterOptions } from "leasehold";
 import { failureReasons, jobStatuses } from "leasehold/adapter";
 import { CliError } from "../output/exit-codes.ts";
 import { collect, collectOneOf, collectWhole, parseInteger, parseMoment } from "./values.ts";
 
+/** The parsed filters, by the names that commander gives them. Only the ones that are read here are declared. */
 export interface FilterOptions {
-  readonly status?: readonly JobStatus[];
-  readonly queue?: readonly string[];
   readonly type?: readonly string[];
-  readonly sequenceType?: readonly string[];
-  readonly key?: readonly string[];
   readonly sequence?: string;
   readonly root?: string;
-  readonly reason?: readonly FailureReason[];
-  readonly cause?: readonly string[];
-  readonly worker?: readonly string[];
-  readonly createdAfter?: Date;
-  readonly createdBefore?: Date;
-  readonly scheduledAfter?: Date;
-  readonly scheduledBefore?: Date;
-  readonly finishedAfter?: Date;
-  readonly finishedBefore?: Date;
 }
+
+export type JobFilter = JobFilterOptions<Record<string, never>, string>;
 
 export interface AddedFilters {
   readonly status: boolean;
@@ -29,82 +19,35 @@ export interface AddedFilters {
   readonly reason?: boolean;
 }
 
+const optionOf = ({ kind, many, flag, description }: JobFilterField): Option => {
+  const option = new Option(flag!, description);
+  if (kind === "time") return option.argParser(parseMoment);
+  if (kind === "status") return option.argParser(collectOneOf(jobStatuses));
+  if (kind === "reason") return option.argParser(collectOneOf(failureReasons));
+  if (many) return option.argParser(kind === "name" ? collect : collectWhole);
+  return option;
+};
+
+const filters = jobFilterFields
+  .filter(({ flag }) => flag !== null)
+  .map((field) => ({ field, attribute: optionOf(field).attributeName() }));
+
 /** Adds the options that choose jobs. Those of lists can be repeated, or take values with commas between them. */
 export const addFilterOptions = (command: Command, { status, reason = true }: AddedFilters): Command => {
-  if (status) {
-    command.addOption(
-      new Option("-s, --status <status>", `jobs in this status: ${jobStatuses.join(", ")}`).argParser(
-        collectOneOf(jobStatuses),
-      ),
-    );
-  }
-  if (reason) {
-    command.addOption(
-      new Option("--reason <reason>", `failed for this reason: ${failureReasons.join(", ")}`).argParser(
-        collectOneOf(failureReasons),
-      ),
-    );
-  }
-  return command
-    .addOption(new Option("-q, --queue <queue>", "jobs of this queue").argParser(collect))
-    .addOption(new Option("-t, --type <type>", "jobs of this type").argParser(collect))
-    .addOption(
-      new Option("--sequence-type <type>", "jobs of sequences that began with this type").argParser(collect),
-    )
-    .addOption(new Option("--key <key>", "jobs started with this deduplication key").argParser(collectWhole))
-    .option("--sequence <id>", "jobs of this sequence")
-    .option("--root <id>", "jobs of the tree below this sequence")
-    .addOption(new Option("--cause <fingerprint>", "failed with this kind of error").argParser(collectWhole))
-    .addOption(new Option("--worker <id>", "jobs that this worker runs").argParser(collectWhole))
-    .option("--created-after <when>", "created since: a date, or how long ago (2h)", parseMoment)
-    .option("--created-before <when>", "created before", parseMoment)
-    .option("--scheduled-after <when>", "to run then or later: a date, or 0s for now", parseMoment)
-    .option("--scheduled-before <when>", "to run before", parseMoment)
-    .option("--finished-after <when>", "completed or failed since", parseMoment)
-    .option("--finished-before <when>", "completed or failed before", parseMoment);
+  for (const { field } of filters)
+    if ((field.kind !== "status" || status) && (field.kind !== "reason" || reason))
+      command.addOption(optionOf(field));
+  return command;
 };
-
-export interface JobFilter {
-  readonly status?: readonly JobStatus[] | undefined;
-  readonly queue?: readonly string[] | undefined;
-  readonly typeName?: readonly string[] | undefined;
-  readonly sequenceTypeName?: readonly string[] | undefined;
-  readonly deduplicationKey?: readonly string[] | undefined;
-  readonly sequenceId?: string | undefined;
-  readonly rootSequenceId?: string | undefined;
-  readonly failureReason?: readonly FailureReason[] | undefined;
-  readonly fingerprint?: readonly string[] | undefined;
-  readonly leasedBy?: readonly string[] | undefined;
-  readonly createdFrom?: Date | undefined;
-  readonly createdBefore?: Date | undefined;
-  readonly scheduledFrom?: Date | undefined;
-  readonly scheduledBefore?: Date | undefined;
-  readonly finishedFrom?: Date | undefined;
-  readonly finishedBefore?: Date | undefined;
-}
 
 /** The same in the words of `jobs.list`, without what was not asked for. */
-export const toFilter = (options: FilterOptions): JobFilter => {
-  const filter: JobFilter = {
-    status: options.status,
-    queue: options.queue,
-    typeName: options.type,
-    sequenceTypeName: options.sequenceType,
-    deduplicationKey: options.key,
-    sequenceId: options.sequence,
-    rootSequenceId: options.root,
-    failureReason: options.reason,
-    fingerprint: options.cause,
-    leasedBy: options.worker,
-    createdFrom: options.createdAfter,
-    createdBefore: options.createdBefore,
-    scheduledFrom: options.scheduledAfter,
-    scheduledBefore: options.scheduledBefore,
-    finishedFrom: options.finishedAfter,
-    finishedBefore: options.finishedBefore,
-  };
-  return Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined));
-};
+export const toFilter = (options: FilterOptions): JobFilter =>
+  Object.fromEntries(
+    filters.flatMap(({ field, attribute }) => {
+      const value = (options as Readonly<Record<string, unknown>>)[attribute];
+      return value === undefined ? [] : [[field.name, value]];
+    }),
+  );
 
 /** Options of a command that changes jobs: filters, or all of them, and how. */
 export const addChoice = (
@@ -122,7 +65,7 @@ export const addChoice = (
     .option("-y, --yes", "do not ask");
 
 /** Which jobs a command is about, and how. */
-export interface JobChoice extends Omit<FilterOptions, "status"> {
+export interface JobChoice extends FilterOptions {
   readonly all?: boolean;
   readonly dryRun: boolean;
   readonly yes?: boolean;

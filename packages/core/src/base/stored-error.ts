@@ -247,6 +247,16 @@ export const toStoredErrorText = (thrown: unknown): string => {
   }
 };
 
+/** What a handler threw. A proxy that throws at `instanceof` is replaced by an error, so that an attempt can always end. */
+export const readableThrown = (thrown: unknown): unknown => {
+  try {
+    void (thrown instanceof Error);
+    return thrown;
+  } catch {
+    return Object.assign(new Error("an object that cannot be read"), { name: "NonErrorThrown" });
+  }
+};
+
 const mostParsedCauses = 16;
 
 const fromParsed = (value: unknown, depth: number): StoredError | undefined => {

@@ -1,5 +1,5 @@
 import type { StoredError } from "../base/stored-error.ts";
-import type { OneOrMany } from "../jobs/api/query.ts";
+import type { OneOrMany } from "../jobs/filter.ts";
 import type { FailureReason } from "../store/contract/job.ts";
 
 /**

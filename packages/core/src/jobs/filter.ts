@@ -12,7 +12,16 @@ import {
   unknownOption,
 } from "../base/options.ts";
 import type { StateStore } from "../engine/dispatch.ts";
-import { actionQueue, actionTypeName, failureReasons, jobStatuses } from "../store/contract/job.ts";
+import type { JobTypeName } from "../job-types/markers.ts";
+import type { ExternalJobTypeName } from "../job-types/navigation.ts";
+import {
+  actionQueue,
+  actionTypeName,
+  type FailureReason,
+  failureReasons,
+  type JobStatus,
+  jobStatuses,
+} from "../store/contract/job.ts";
 import type { JobFilter } from "../store/contract/reads.ts";
 import { requirePart } from "../store/parts.ts";
 
@@ -126,46 +135,159 @@ export const oneOrMany = <T>(value: unknown, option: string, check: Check<T>): T
   );
 };
 
-const time = (value: unknown, option: string): number | undefined =>
-  value === undefined ? undefined : requireDate(value, option).getTime();
+/** One value, or several of which any may match. */
+export type OneOrMany<T> = T | readonly T[];
 
-const filterOptions = {
-  id: (value, option) => ({ ids: oneOrMany(value, option, requireId) }),
-  status: (value, option) => ({
-    statuses: oneOrMany(value, option, (item, name) => requireOneOf(item, name, jobStatuses)),
-  }),
-  queue: (value, option) => ({ queues: oneOrMany(value, option, requireName) }),
-  typeName: (value, option) => ({ typeNames: oneOrMany(value, option, requireName) }),
-  sequenceTypeName: (value, option) => ({ sequenceTypeNames: oneOrMany(value, option, requireName) }),
-  deduplicationKey: (value, option) => ({
-    deduplicationKeys: oneOrMany(value, option, requireDeduplicationKey),
-  }),
-  sequenceId: (value, option) => ({ sequenceId: requireId(value, option) }),
-  rootSequenceId: (value, option) => ({ rootSequenceId: requireId(value, option) }),
-  failureReason: (value, option) => ({
-    failureReasons: oneOrMany(value, option, (item, name) => requireOneOf(item, name, failureReasons)),
-  }),
-  fingerprint: (value, option) => ({ fingerprints: oneOrMany(value, option, requireName) }),
-  leasedBy: (value, option) => ({ leasedBy: oneOrMany(value, option, requireName) }),
-  createdFrom: (value, option) => ({ createdFrom: time(value, option) }),
-  createdBefore: (value, option) => ({ createdBefore: time(value, option) }),
-  scheduledFrom: (value, option) => ({ scheduledFrom: time(value, option) }),
-  scheduledBefore: (value, option) => ({ scheduledBefore: time(value, option) }),
-  finishedFrom: (value, option) => ({ finishedFrom: time(value, option) }),
-  finishedBefore: (value, option) => ({ finishedBefore: time(value, option) }),
-} satisfies Record<string, (value: unknown, option: string) => JobFilter>;
+/** Filters of jobs. Every filter given must match. */
+export interface JobFilterOptions<
+  TDefs,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>,
+  TStatus extends JobStatus = JobStatus,
+> {
+  readonly id?: OneOrMany<TJobId> | undefined;
+  readonly status?: OneOrMany<TStatus> | undefined;
+  readonly queue?: OneOrMany<string> | undefined;
+  readonly typeName?: OneOrMany<TTypeName> | undefined;
+  readonly sequenceTypeName?: OneOrMany<ExternalJobTypeName<TDefs>> | undefined;
+  /**
+   * The key that a sequence was started with. Only the first job of a sequence has one. Together with `sequenceTypeName` an
+   * index finds the jobs.
+   */
+  readonly deduplicationKey?: OneOrMany<string> | undefined;
+  readonly sequenceId?: TJobId | undefined;
+  readonly rootSequenceId?: TJobId | undefined;
+  readonly failureReason?: OneOrMany<FailureReason> | undefined;
+  /**
+   * Of failed jobs: the kind of error that they failed with, from `history.listCauses` or `history.listAttempts`. An index finds them.
+   * Needs a store that keeps a history.
+   */
+  readonly fingerprint?: OneOrMany<string> | undefined;
+  /** Of running jobs: the worker that holds them. */
+  readonly leasedBy?: OneOrMany<string> | undefined;
+  /** Created at this time or later. */
+  readonly createdFrom?: Date | undefined;
+  /** Created before this time. */
+  readonly createdBefore?: Date | undefined;
+  /** Scheduled for this time or later. With `status: "pending"`: jobs that cannot run before it. */
+  readonly scheduledFrom?: Date | undefined;
+  /** Scheduled for an earlier time. With `status: "pending"` and the present time: jobs that can run now. */
+  readonly scheduledBefore?: Date | undefined;
+  /** Completed or failed at this time or later. */
+  readonly finishedFrom?: Date | undefined;
+  /** Completed or failed before this time. */
+  readonly finishedBefore?: Date | undefined;
+}
 
-const filterNames = Object.keys(filterOptions);
+/** A filter of jobs: its option in the API, its flag in the command line, its field in the dashboard. */
+export interface JobFilterField {
+  readonly name: keyof JobFilterOptions<object, string>;
+  /** Its name in the contract. */
+  readonly stored: keyof JobFilter;
+  /** `name` is a text without commas, `text` any text. */
+  readonly kind: "id" | "status" | "reason" | "name" | "text" | "key" | "time";
+  /** Whether it takes several values, of which any may match. */
+  readonly many: boolean;
+  /** As commander takes it; null if the command line has another way to choose by it. */
+  readonly flag: string | null;
+  readonly description: string;
+}
+
+type FieldTable = Readonly<Record<JobFilterField["name"], Omit<JobFilterField, "name">>>;
+
+const many = (
+  kind: JobFilterField["kind"],
+  stored: keyof JobFilter,
+  flag: string | null,
+  description: string,
+): Omit<JobFilterField, "name"> => ({ stored, kind, many: true, flag, description });
+
+const one = (
+  kind: JobFilterField["kind"],
+  stored: keyof JobFilter,
+  flag: string,
+  description: string,
+): Omit<JobFilterField, "name"> => ({ stored, kind, many: false, flag, description });
+
+const fieldTable: FieldTable = {
+  id: many("id", "ids", null, "jobs with this id"),
+  status: many(
+    "status",
+    "statuses",
+    "-s, --status <status>",
+    `jobs in this status: ${jobStatuses.join(", ")}`,
+  ),
+  failureReason: many(
+    "reason",
+    "failureReasons",
+    "--reason <reason>",
+    `failed for this reason: ${failureReasons.join(", ")}`,
+  ),
+  queue: many("name", "queues", "-q, --queue <queue>", "jobs of this queue"),
+  typeName: many("name", "typeNames", "-t, --type <type>", "jobs of this type"),
+  sequenceTypeName: many(
+    "name",
+    "sequenceTypeNames",
+    "--sequence-type <type>",
+    "jobs of sequences that began with this type",
+  ),
+  deduplicationKey: many(
+    "key",
+    "deduplicationKeys",
+    "--key <key>",
+    "jobs started with this deduplication key",
+  ),
+  sequenceId: one("id", "sequenceId", "--sequence <id>", "jobs of this sequence"),
+  rootSequenceId: one("id", "rootSequenceId", "--root <id>", "jobs of the tree below this sequence"),
+  fingerprint: many("text", "fingerprints", "--cause <fingerprint>", "failed with this kind of error"),
+  leasedBy: many("text", "leasedBy", "--worker <id>", "jobs that this worker runs"),
+  createdFrom: one(
+    "time",
+    "createdFrom",
+    "--created-after <when>",
+    "created since: a date, or how long ago (2h)",
+  ),
+  createdBefore: one("time", "createdBefore", "--created-before <when>", "created before"),
+  scheduledFrom: one(
+    "time",
+    "scheduledFrom",
+    "--scheduled-after <when>",
+    "to run then or later: a date, or 0s for now",
+  ),
+  scheduledBefore: one("time", "scheduledBefore", "--scheduled-before <when>", "to run before"),
+  finishedFrom: one("time", "finishedFrom", "--finished-after <when>", "completed or failed since"),
+  finishedBefore: one("time", "finishedBefore", "--finished-before <when>", "completed or failed before"),
+};
+
+const filterNames = Object.keys(fieldTable) as JobFilterField["name"][];
+
+/** Every filter of jobs. API, command line and dashboard take their filters from here. */
+export const jobFilterFields: readonly JobFilterField[] = filterNames.map((name) => ({
+  name,
+  ...fieldTable[name],
+}));
+
+const checks: Readonly<Record<JobFilterField["kind"], Check<unknown>>> = {
+  id: requireId,
+  status: (value, option) => requireOneOf(value, option, jobStatuses),
+  reason: (value, option) => requireOneOf(value, option, failureReasons),
+  name: requireName,
+  text: requireName,
+  key: requireDeduplicationKey,
+  time: (value, option) => requireDate(value, option).getTime(),
+};
 
 export const jobFilterOptions: OptionNames = Object.fromEntries(filterNames.map((name) => [name, true]));
 
 /** `prefix` is put before option names in errors, as in `filter.status`. */
 export const parseJobFilter = (passed: Record<string, unknown>, prefix = ""): JobFilter => {
-  let filter: JobFilter = {};
+  const filter: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(passed)) {
-    if (!Object.hasOwn(filterOptions, key)) throw unknownOption(key, filterNames, "a job filter", prefix);
+    if (!Object.hasOwn(fieldTable, key)) throw unknownOption(key, filterNames, "a job filter", prefix);
     if (value === undefined) continue;
-    filter = { ...filter, ...filterOptions[key as keyof typeof filterOptions](value, prefix + key) };
+    const field = fieldTable[key as JobFilterField["name"]];
+    const check = checks[field.kind];
+    filter[field.stored] = field.many ? oneOrMany(value, prefix + key, check) : check(value, prefix + key);
   }
   return filter;
 };
@@ -184,7 +306,7 @@ export const parseJobFilterFor = (
 
 /** The filters among the options of a call. */
 export const pickJobFilter = (options: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(filterOptions, key)));
+  Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(fieldTable, key)));
 
 /** Leaves the dashboard's actions out, unless the filter names them: by id, by tree, by queue or by type. */
 export const listedBy = (filter: JobFilter): ((job: { readonly queue: string }) => boolean) => {

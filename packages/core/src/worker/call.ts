@@ -1,4 +1,5 @@
 import { InvalidOptionError } from "../base/errors.ts";
+import { readableThrown } from "../base/stored-error.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
 import { encodeOutput, isContinuedResult, isFailedResult, readBatchResults } from "../jobs/complete.ts";
 import type { JobView } from "../jobs/view.ts";
@@ -145,7 +146,7 @@ export const runCall = (
   const running = span ? runInSpan(span, () => call.run()) : call.run();
   running.then(
     (returned) => call.finish(returned),
-    (error: unknown) => call.fail(error),
+    (thrown: unknown) => call.fail(readableThrown(thrown)),
   );
 };
 

@@ -3,7 +3,7 @@ import { actionQueue } from "leasehold/adapter";
 import type { ActionKind } from "../answers/jobs.ts";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Right } from "../http/rights.ts";
-import { type JobFilterQuery, timeFields } from "./job-filter.ts";
+import { isTimeField, type JobFilterQuery } from "./job-filter.ts";
 
 /** The jobs of an action. Jobs that match only after `before` are not changed. */
 export interface Choice {
@@ -204,7 +204,7 @@ export const restoreChoice = ({ ids, filter, before, schedule }: StoredChoice): 
     (Object.fromEntries(
       Object.entries(filter).map(([name, value]) => [
         name,
-        Object.hasOwn(timeFields, name) ? new Date(String(value)) : value,
+        isTimeField(name) ? new Date(String(value)) : value,
       ]),
     ) as unknown as Choice["filter"]),
   before: new Date(before),

@@ -1,53 +1,46 @@
-import { type FailureReason, failureReasons, type JobStatus, jobStatuses } from "leasehold";
+import {
+  failureReasons,
+  type JobFilterField,
+  jobFilterFields,
+  type JobFilterOptions,
+  type JobStatus,
+  jobStatuses,
+} from "leasehold";
 import { HttpError } from "../http/errors.ts";
 import { type Field, type Fields, listOf, timestamp, oneOf, optional, text } from "../http/fields.ts";
 import type { Viewer } from "../http/rights.ts";
 
-interface TimeFilters {
-  readonly createdFrom: Date | undefined;
-  readonly createdBefore: Date | undefined;
-  readonly scheduledFrom: Date | undefined;
-  readonly scheduledBefore: Date | undefined;
-  readonly finishedFrom: Date | undefined;
-  readonly finishedBefore: Date | undefined;
-}
+type FilterOptions = Required<JobFilterOptions<Record<string, never>, string>>;
+
+/** Of one value or several: several. */
+type QueryValue<T> = Extract<T, readonly unknown[]> extends never ? T : Extract<T, readonly unknown[]>;
+
+type QueryName = Exclude<JobFilterField["name"], "id" | "status" | "sequenceId">;
 
 /** The filters of jobs, in addresses and in plans. */
-export interface JobFilterQuery extends TimeFilters {
-  readonly queue: readonly string[] | undefined;
-  readonly typeName: readonly string[] | undefined;
-  readonly sequenceTypeName: readonly string[] | undefined;
-  readonly failureReason: readonly FailureReason[] | undefined;
-  readonly deduplicationKey: readonly string[] | undefined;
-  readonly fingerprint: readonly string[] | undefined;
-  readonly leasedBy: readonly string[] | undefined;
-  readonly rootSequenceId: string | undefined;
-}
-
-const time = optional(timestamp);
-
-export const timeFields: Fields<TimeFilters> = {
-  createdFrom: time,
-  createdBefore: time,
-  scheduledFrom: time,
-  scheduledBefore: time,
-  finishedFrom: time,
-  finishedBefore: time,
+export type JobFilterQuery = {
+  readonly [TName in QueryName]: QueryValue<NonNullable<FilterOptions[TName]>> | undefined;
 };
 
-const names = optional(listOf(text(), { max: 100 }));
+const ownFields: ReadonlySet<string> = new Set(["id", "status", "sequenceId"]);
 
-export const filterFields: Fields<JobFilterQuery> = {
-  queue: names,
-  typeName: names,
-  sequenceTypeName: names,
-  failureReason: optional(listOf(oneOf(failureReasons), { max: failureReasons.length })),
-  deduplicationKey: names,
-  fingerprint: names,
-  leasedBy: names,
-  rootSequenceId: optional(text()),
-  ...timeFields,
+/** Fields of the query and of plans; statuses and ids have their own. */
+export const queryFields: readonly JobFilterField[] = jobFilterFields.filter(
+  ({ name }) => !ownFields.has(name),
+);
+
+const fieldOf = ({ kind, many }: JobFilterField): Field<unknown> => {
+  if (kind === "time") return optional(timestamp);
+  const item: Field<string> = kind === "reason" ? oneOf(failureReasons) : text();
+  return many ? optional(listOf(item, { max: 100 })) : optional(item);
 };
+
+export const filterFields: Fields<JobFilterQuery> = Object.fromEntries(
+  queryFields.map((field) => [field.name, fieldOf(field)]),
+) as Fields<JobFilterQuery>;
+
+export const isTimeField = (name: string): boolean =>
+  queryFields.some((field) => field.name === name && field.kind === "time");
 
 /** Whether jobs are due. A list that is read repeatedly uses the time of each read. */
 export const dueTimes = ["now", "later"] as const;

@@ -1,33 +1,17 @@
+import type { JobFilterField } from "leasehold";
 import type { Preview } from "../answers/jobs.ts";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Choice, PlannedAction } from "./action.ts";
+import { queryFields } from "./job-filter.ts";
 
 /** Quoted for a shell, if necessary. */
 const quote = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
-interface Flag {
-  readonly name: string;
-  /** A comma separates values. */
-  readonly isSplit?: boolean;
-}
+const fields = new Map<string, JobFilterField>(queryFields.map((field) => [field.name, field]));
 
-const flags: Readonly<Record<keyof NonNullable<Choice["filter"]>, Flag>> = {
-  queue: { name: "--queue", isSplit: true },
-  typeName: { name: "--type", isSplit: true },
-  sequenceTypeName: { name: "--sequence-type", isSplit: true },
-  deduplicationKey: { name: "--key" },
-  failureReason: { name: "--reason" },
-  fingerprint: { name: "--cause" },
-  leasedBy: { name: "--worker" },
-  rootSequenceId: { name: "--root" },
-  createdFrom: { name: "--created-after" },
-  createdBefore: { name: "--created-before" },
-  scheduledFrom: { name: "--scheduled-after" },
-  scheduledBefore: { name: "--scheduled-before" },
-  finishedFrom: { name: "--finished-after" },
-  finishedBefore: { name: "--finished-before" },
-};
+/** `--queue` of `-q, --queue <queue>`. */
+const longFlag = ({ flag }: JobFilterField): string => /--[a-z-]+/.exec(flag!)![0];
 
 const mostIds = 20;
 
@@ -37,11 +21,12 @@ const toText = (value: unknown): string => (value instanceof Date ? value.toISOS
 const filterWords = (filter: NonNullable<Choice["filter"]>): string[] | undefined => {
   const words: string[] = [];
   for (const [key, value] of Object.entries(filter)) {
-    const { name, isSplit } = flags[key as keyof typeof flags];
+    const field = fields.get(key)!;
     for (const single of [value].flat()) {
       const text = toText(single);
-      if (isSplit === true && text.includes(",")) return undefined;
-      words.push(name, quote(text));
+      // The command line splits names at commas.
+      if (field.kind === "name" && text.includes(",")) return undefined;
+      words.push(longFlag(field), quote(text));
     }
   }
   return words.length === 0 ? ["--all"] : words;

@@ -26,6 +26,8 @@ export const session = objectOf({
     history: boolean,
     statistics: boolean,
   }),
+  /** The filters of jobs that addresses and plans take. */
+  filters: listOf(objectOf({ name: text, many: boolean })),
   now: date,
 });
 export type Session = AnswerOf<typeof session>;

@@ -1,3 +1,4 @@
+import { queryFields } from "../actions/job-filter.ts";
 import { backlog, session } from "../answers/numbers.ts";
 import { get, type Route } from "./route.ts";
 
@@ -20,6 +21,7 @@ export const getSession: Route = get({
       limits: stateAdapter.limits !== undefined,
       history: stateAdapter.history !== undefined,
     },
+    filters: queryFields.map(({ name, many }) => ({ name, many })),
     now: new Date(await now()).toISOString(),
   }),
 });

@@ -153,17 +153,18 @@ describe.each<Driver>(["pg", "postgres"])("an unknown outcome through %s", (driv
         await lost;
         return result;
       };
-      expect(await losing(() => leasehold.jobs.cancel({ ids: [id] }))).toEqual([
-        { id, outcome: "cancelled" },
-      ]);
+      expect(await losing(() => leasehold.jobs.cancel({ ids: [id] }))).toMatchObject({
+        changed: [{ id }],
+        skipped: [],
+      });
       expect(await kit.statuses()).toEqual({ failed: 1 });
       expect(await losing(() => leasehold.jobs.redrive({ ids: [id] }))).toMatchObject({
-        redriven: [{ jobId: id }],
+        changed: [{ id }],
         skipped: [],
       });
       expect(await kit.statuses()).toEqual({ pending: 1 });
       const removal = await losing(() => leasehold.deleteJobSequences({ rootSequenceIds: [id] }));
-      expect(removal).toEqual({ deletedJobs: 1 });
+      expect(removal).toMatchObject({ changed: [{ id }], skipped: [] });
       expect(await kit.statuses()).toEqual({});
     });
 

@@ -66,8 +66,11 @@ const thrown: Readonly<Record<string, { value: () => unknown; name: string; mess
     name: "NonErrorThrown",
     message: /./,
   },
-  // Asking what it is throws in its turn; that is what can be told.
-  "a proxy that refuses everything": { value: untouchable, name: "Error", message: /touched/ },
+  "a proxy that refuses everything": {
+    value: untouchable,
+    name: "NonErrorThrown",
+    message: /cannot be read/,
+  },
   "a proxy whose traps throw such a proxy": {
     value: endlesslyUntouchable,
     name: "NonErrorThrown",

@@ -2,7 +2,7 @@ import type { AcceptedInput, JobTypeName } from "../../job-types/markers.ts";
 import type { WaitingJobResult } from "../../store/contract/edits.ts";
 import type { JobStatus, ScheduleOptions } from "../../store/contract/job.ts";
 import type { CancelResult, RedriveResult } from "../../store/contract/outcomes.ts";
-import type { JobFilterOptions } from "./query.ts";
+import type { JobFilterOptions } from "../filter.ts";
 
 /** The argument of `waitForJobSequenceCompletion`. */
 export interface WaitOptions<TJobId, TTypeName> {

@@ -1,51 +1,8 @@
 import type { JobSequenceStatus } from "../../job-types/entities.ts";
 import type { JobTypeName } from "../../job-types/markers.ts";
 import type { ExternalJobTypeName, JobOf, JobSequenceOf } from "../../job-types/navigation.ts";
-import type { FailureReason, JobStatus } from "../../store/contract/job.ts";
-
-/** One value, or several of which any may match. */
-export type OneOrMany<T> = T | readonly T[];
-
-/** Filters of jobs. Every filter given must match. */
-export interface JobFilterOptions<
-  TDefs,
-  TJobId extends string,
-  TTypeName extends JobTypeName<TDefs> = JobTypeName<TDefs>,
-  TStatus extends JobStatus = JobStatus,
-> {
-  readonly id?: OneOrMany<TJobId> | undefined;
-  readonly status?: OneOrMany<TStatus> | undefined;
-  readonly queue?: OneOrMany<string> | undefined;
-  readonly typeName?: OneOrMany<TTypeName> | undefined;
-  readonly sequenceTypeName?: OneOrMany<ExternalJobTypeName<TDefs>> | undefined;
-  /**
-   * The key that a sequence was started with. Only the first job of a sequence has one. Together with `sequenceTypeName` an
-   * index finds the jobs.
-   */
-  readonly deduplicationKey?: OneOrMany<string> | undefined;
-  readonly sequenceId?: TJobId | undefined;
-  readonly rootSequenceId?: TJobId | undefined;
-  readonly failureReason?: OneOrMany<FailureReason> | undefined;
-  /**
-   * Of failed jobs: the kind of error that they failed with, from `history.listCauses` or `history.listAttempts`. An index finds them.
-   * Needs a store that keeps a history.
-   */
-  readonly fingerprint?: OneOrMany<string> | undefined;
-  /** Of running jobs: the worker that holds them. */
-  readonly leasedBy?: OneOrMany<string> | undefined;
-  /** Created at this moment or later. */
-  readonly createdFrom?: Date | undefined;
-  /** Created before this moment. */
-  readonly createdBefore?: Date | undefined;
-  /** Scheduled for this moment or later. With `status: "pending"`: those that cannot run before it. */
-  readonly scheduledFrom?: Date | undefined;
-  /** Scheduled for a time before this moment. With `status: "pending"` and the present: those that can run now. */
-  readonly scheduledBefore?: Date | undefined;
-  /** Completed or failed at this moment or later. */
-  readonly finishedFrom?: Date | undefined;
-  /** Completed or failed before this moment. */
-  readonly finishedBefore?: Date | undefined;
-}
+import type { JobStatus } from "../../store/contract/job.ts";
+import type { JobFilterOptions, OneOrMany } from "../filter.ts";
 
 /** What to find in the input of a job. */
 export type InputMatch =

@@ -1,4 +1,5 @@
 import type { ActionKind, ActionProgress, Right, Status } from "../../../src/answers/jobs.ts";
+import { jobFilters } from "./session.ts";
 import { now } from "./settings.ts";
 
 export type Filter = Readonly<Record<string, string | readonly string[]>>;
@@ -109,36 +110,12 @@ export const ranges: readonly (readonly [string, string, number])[] = [
   ["7d", "last 7 days", 7 * 24 * 3_600_000],
 ];
 
-const listed = [
-  "queue",
-  "typeName",
-  "sequenceTypeName",
-  "failureReason",
-  "deduplicationKey",
-  "fingerprint",
-  "leasedBy",
-] as const;
-
-const single = [
-  "rootSequenceId",
-  "createdFrom",
-  "createdBefore",
-  "scheduledFrom",
-  "scheduledBefore",
-  "finishedFrom",
-  "finishedBefore",
-] as const;
-
 /** The filter of an address, as the server takes it. A range is relative to now. */
 export const filterOf = (query: URLSearchParams): Filter => {
   const filter: Record<string, string | readonly string[]> = {};
-  for (const name of listed) {
+  for (const { name, many } of jobFilters()) {
     const values = query.getAll(name).filter((value) => value !== "");
-    if (values.length > 0) filter[name] = values;
-  }
-  for (const name of single) {
-    const value = query.get(name);
-    if (value !== null && value !== "") filter[name] = value;
+    if (values.length > 0) filter[name] = many ? values : values[0]!;
   }
   const range = ranges.find(([key]) => key === query.get("since"));
   if (range !== undefined) filter["createdFrom"] = new Date(now.peek() - range[2]).toISOString();

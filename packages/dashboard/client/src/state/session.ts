@@ -16,6 +16,9 @@ export const may = (right: Right): boolean => session.value?.can.includes(right)
 
 export const offers = (part: keyof Session["parts"]): boolean => session.value?.parts[part] === true;
 
+/** The filters of jobs that the server takes. */
+export const jobFilters = (): Session["filters"] => session.value?.filters ?? [];
+
 const distinct = (names: readonly string[]): string[] => [...new Set(names)].sort();
 
 export const knownQueues = computed(() => distinct(backlog.value?.types.map(({ queue }) => queue) ?? []));

@@ -4,7 +4,7 @@ import { Link } from "../../parts/link.tsx";
 import { ranges } from "../../state/action.ts";
 import { failureReasons, formatReason, shortId } from "../../state/format.ts";
 import { changeQuery, place } from "../../state/router.ts";
-import { knownQueues, knownTypes, may } from "../../state/session.ts";
+import { jobFilters, knownQueues, knownTypes, may } from "../../state/session.ts";
 
 const statuses: readonly Status[] = ["blocked", "pending", "running", "completed", "failed"];
 
@@ -98,24 +98,28 @@ const SelectFilter = ({
   </label>
 );
 
-/** Filters that come with links and have no field of their own. */
+const shortNames: Readonly<Record<string, string>> = {
+  rootSequenceId: "tree",
+  fingerprint: "cause",
+  leasedBy: "worker",
+  sequenceTypeName: "sequence",
+};
+
+/** Filters with a control of their own. */
+const controlled: ReadonlySet<string> = new Set(["queue", "typeName", "failureReason", "deduplicationKey"]);
+
+/** "created from" of `createdFrom`. */
+const inWords = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+/** Filters that come with links and have no control of their own. */
 const Extras = () => {
-  const names: Readonly<Record<string, string>> = {
-    rootSequenceId: "tree",
-    fingerprint: "cause",
-    leasedBy: "worker",
-    sequenceTypeName: "sequence",
-    createdFrom: "created from",
-    createdBefore: "created before",
-    scheduledFrom: "scheduled from",
-    scheduledBefore: "scheduled before",
-    finishedFrom: "finished from",
-    finishedBefore: "finished before",
-  };
+  const names = jobFilters()
+    .filter(({ name }) => !controlled.has(name))
+    .map(({ name }) => [name, shortNames[name] ?? inWords(name)] as const);
   const { query } = place.value;
   return (
     <>
-      {Object.entries(names).map(([name, words]) => {
+      {names.map(([name, words]) => {
         const value = query.get(name);
         return (
           value !== null && (
