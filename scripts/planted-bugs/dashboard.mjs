@@ -70,10 +70,7 @@ plant("dashboard/src/actions/run.ts", [
 
 plant("dashboard/src/actions/action.ts", [
   ["the log can be deleted and cancelled", ["queue !== actionQueue;", "queue !== `${actionQueue}!`;"]],
-  [
-    "a time in a filter stays a text",
-    ["isTimeField(name) ? new Date(String(value)) : value", "value"],
-  ],
+  ["a time in a filter stays a text", ["isTimeField(name) ? new Date(String(value)) : value", "value"]],
 ]);
 
 plant("dashboard/src/actions/hide.ts", [

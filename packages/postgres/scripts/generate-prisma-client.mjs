@@ -11,7 +11,7 @@ const findPrisma = () => {
   try {
     return require.resolve("prisma/package.json");
   } catch {
-    console.error("The package prisma is not installed. Run `npm ci` first.");
+    process.stderr.write("The package prisma is not installed. Run `npm ci` first.\n");
     return process.exit(1);
   }
 };
