@@ -1,7 +1,6 @@
 import type { DrizzleContext, DrizzleTransactionOf } from "@leasehold/postgres/drizzle";
 import { eq } from "drizzle-orm";
-import type { NodePgDatabase } from "drizzle-orm/node-postgres";
-import { pgTable, text } from "drizzle-orm/pg-core";
+import { type PgDatabase, type PgQueryResultHKT, pgTable, text } from "drizzle-orm/pg-core";
 import { UnrecoverableJobError, type WorkerBuilder } from "leasehold";
 import type { OrderJobs, OrderLeasehold } from "./order-jobs.ts";
 
@@ -11,10 +10,13 @@ export const orders = pgTable("orders", {
   state: text().notNull().default("placed"),
 });
 
-const schema = { orders };
+// #region database
+export const schema = { orders };
 
-export type Database = NodePgDatabase<typeof schema>;
+// Of whatever driver: `pg` in production, PGlite in tests.
+export type Database = PgDatabase<PgQueryResultHKT, typeof schema>;
 export type Context = DrizzleContext<DrizzleTransactionOf<Database>>;
+// #endregion
 
 export const placeOrder = (
   db: Database,

@@ -6,6 +6,7 @@ import { Kysely, PostgresDialect, type Transaction as KyselyTransaction } from "
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, expectTypeOf, inject, it } from "vitest";
 import * as drizzleExample from "../examples/drizzle.ts";
+import { main as drizzleTestKit } from "../examples/drizzle-test-kit.ts";
 import * as knexExample from "../examples/knex.ts";
 import * as kyselyExample from "../examples/kysely.ts";
 import * as pgliteExample from "../examples/pglite.ts";
@@ -31,7 +32,7 @@ describeExample({
   testedElsewhere: partsTestedThroughDriver,
   connect: async (schema, url) => {
     const pool = new pg.Pool(connectionTo(url, schema));
-    const db: drizzleExample.Database = drizzle(pool, { schema: { orders: drizzleExample.orders } });
+    const db: drizzleExample.Database = drizzle(pool, { schema: drizzleExample.schema });
     return {
       provider: createDrizzleStateProvider({ db }),
       transaction: (callback) => db.transaction((tx) => callback({ tx })),
@@ -83,6 +84,14 @@ describeExample({
       close: () => knex.destroy(),
     };
   },
+});
+
+describe("Drizzle", () => {
+  it("tests the worker of an application on pg over PGlite, without casts", async () => {
+    const lines: string[] = [];
+    await drizzleTestKit((line) => lines.push(line));
+    expect(lines).toEqual(['[{"id":"order-1","address":"1 Main Street","state":"shipped"}]']);
+  }, 60_000);
 });
 
 describe("Knex", () => {

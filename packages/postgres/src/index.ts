@@ -1,4 +1,4 @@
-export { StaleSnapshotError, TransactionRolledBackError } from "./database/errors.ts";
+export { PreparedStatementError, StaleSnapshotError, TransactionRolledBackError } from "./database/errors.ts";
 
 export type { MigrationStatus } from "./migrations/migrate.ts";
 

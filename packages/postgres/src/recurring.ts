@@ -1,10 +1,11 @@
-import type {
-  AdvancedRecurringJob,
-  DueRecurringJobs,
-  ListRecurringCall,
-  LockDueRecurringCall,
-  NewRecurringJob,
-  StateRecurringJob,
+import {
+  type AdvancedRecurringJob,
+  clockToleranceMs,
+  type DueRecurringJobs,
+  type ListRecurringCall,
+  type LockDueRecurringCall,
+  type NewRecurringJob,
+  type StateRecurringJob,
 } from "leasehold/adapter";
 import type { Call, CallInTransaction, Database } from "./database/database.ts";
 import type { SqlRow } from "./database/provider.ts";
@@ -13,7 +14,7 @@ import type { Tables } from "./database/tables.ts";
 
 /** The select list of a recurring job, as `toStateRecurringJob` reads it. */
 const recurringColumns = `id, owner, paused, version, next_nominal_at, runs_at, last_sequence_id, time_zone_version,
-  created_at, updated_at, tick_history, definition`;
+  computed_at, created_at, updated_at, tick_history, definition`;
 
 const toStateRecurringJob = (row: SqlRow): StateRecurringJob => ({
   id: text(row["id"]),
@@ -24,6 +25,7 @@ const toStateRecurringJob = (row: SqlRow): StateRecurringJob => ({
   runsAt: numberOrNull(row["runs_at"]),
   lastSequenceId: textOrNull(row["last_sequence_id"]),
   timeZoneVersion: text(row["time_zone_version"]),
+  computedAt: Number(row["computed_at"]),
   createdAt: Number(row["created_at"]),
   updatedAt: Number(row["updated_at"]),
   tickHistory: text(row["tick_history"]),
@@ -77,6 +79,7 @@ due AS MATERIALIZED (
 SELECT clock.now, due.* FROM clock LEFT JOIN due ON true ORDER BY due.runs_at, due.id`;
 
 const isDue = "runs_at <= (SELECT now FROM clock)";
+const wasSetBack = `computed_at > (SELECT now FROM clock) + ${clockToleranceMs}`;
 
 export const lockDueRecurring = async (
   { query }: Database,
@@ -95,7 +98,8 @@ export const lockDueRecurring = async (
           sql: (tables) =>
             lockSql(
               tables,
-              `${isDue} OR runs_at IS NOT NULL AND time_zone_version <> '' AND time_zone_version < $3::text COLLATE "C"`,
+              `${isDue} OR runs_at IS NOT NULL
+    AND (time_zone_version <> '' AND time_zone_version < $3::text COLLATE "C" OR ${wasSetBack})`,
               "$2",
             ),
           params: [now ?? null, limit, timeZoneVersion],
@@ -113,6 +117,7 @@ const advancedRows = defineRows<AdvancedRecurringJob>((idType) => [
   { name: "runs_at", type: "bigint", read: ({ runsAt }) => runsAt },
   { name: "last_sequence_id", type: idType, read: ({ lastSequenceId }) => lastSequenceId },
   { name: "time_zone_version", type: "text", read: ({ timeZoneVersion }) => timeZoneVersion },
+  { name: "computed_at", type: "bigint", read: ({ computedAt }) => computedAt },
   { name: "tick_history", type: "text", read: ({ tickHistory }) => tickHistory },
 ]);
 
@@ -127,60 +132,72 @@ export const advanceRecurring = async (
     sql: ({
       recurring,
     }) => `UPDATE ${recurring} AS r SET next_nominal_at = a.next_nominal_at, runs_at = a.runs_at,
-  last_sequence_id = a.last_sequence_id, time_zone_version = a.time_zone_version, tick_history = a.tick_history
+  last_sequence_id = a.last_sequence_id, time_zone_version = a.time_zone_version, computed_at = a.computed_at,
+  tick_history = a.tick_history
 FROM ${advancedRows(idType).source("a", 1, single)} WHERE r.id = a.id`,
     params: advancedRows(idType).params(jobs),
   });
 };
 
-/** The lock on the id also covers a row that does not exist. Ticks use row locks only. */
+/** The locks on ids also cover rows that do not exist. In the order of their keys, so that two calls cannot deadlock. */
 export const lockRecurring = async (
   { query }: Database,
-  { ctx, id }: CallInTransaction & { readonly id: string },
-): Promise<StateRecurringJob | undefined> => {
+  { ctx, ids }: CallInTransaction & { readonly ids: readonly string[] },
+): Promise<(StateRecurringJob | undefined)[]> => {
+  const params = [arrayLiteral(ids)];
   await query(ctx, {
-    name: "lock_recurring_id",
-    sql: ({ recurring }) =>
-      `SELECT pg_advisory_xact_lock(hashtextextended('${recurring} ' || $1::text, 0))::text`,
-    params: [id],
+    name: "lock_recurring_ids",
+    sql: ({ recurring }) => `SELECT pg_advisory_xact_lock(key)::text FROM (
+  SELECT DISTINCT hashtextextended('${recurring} ' || id, 0) AS key FROM unnest($1::text[]) AS t (id) ORDER BY key
+) AS keys`,
+    params,
   });
   const rows = await query(ctx, {
     name: "lock_recurring",
-    sql: ({ recurring }) => `SELECT ${recurringColumns} FROM ${recurring} WHERE id = $1::text FOR UPDATE`,
-    params: [id],
+    sql: ({ recurring }) =>
+      `SELECT ${recurringColumns} FROM ${recurring} WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE`,
+    params,
   });
-  return rows.map(toStateRecurringJob)[0];
+  const found = new Map(rows.map(toStateRecurringJob).map((job) => [job.id, job]));
+  return ids.map((id) => found.get(id));
 };
 
+const newRows = defineRows<NewRecurringJob>((idType) => [
+  { name: "id", type: "text", read: ({ id }) => id },
+  { name: "owner", type: "text", read: ({ owner }) => owner },
+  { name: "paused", type: "boolean", read: ({ paused }) => paused },
+  { name: "version", type: "int", read: ({ version }) => version },
+  { name: "next_nominal_at", type: "bigint", read: ({ nextNominalAt }) => nextNominalAt },
+  { name: "runs_at", type: "bigint", read: ({ runsAt }) => runsAt },
+  { name: "last_sequence_id", type: idType, read: ({ lastSequenceId }) => lastSequenceId },
+  { name: "time_zone_version", type: "text", read: ({ timeZoneVersion }) => timeZoneVersion },
+  { name: "computed_at", type: "bigint", read: ({ computedAt }) => computedAt },
+  { name: "tick_history", type: "text", read: ({ tickHistory }) => tickHistory },
+  { name: "definition", type: "text", read: ({ definition }) => definition },
+]);
+
 export const putRecurring = async (
-  { query }: Database,
-  { ctx, now, job }: CallInTransaction & { readonly job: NewRecurringJob },
-): Promise<StateRecurringJob> => {
-  const [row] = await query(ctx, {
-    name: "put_recurring",
-    sql: ({ recurring, idType }) => `
-INSERT INTO ${recurring} AS r (${recurringColumns})
-SELECT $2, $3, $4, $5, $6, $7, $8::${idType}, $9, clock.now, clock.now, $10, $11 FROM (SELECT ${nowSql("$1")} AS now) AS clock
+  { query, tables: { idType } }: Database,
+  { ctx, now, jobs }: CallInTransaction & { readonly jobs: readonly NewRecurringJob[] },
+): Promise<StateRecurringJob[]> => {
+  if (jobs.length === 0) return [];
+  const single = jobs.length === 1;
+  const { columns, source, params } = newRows(idType);
+  const rows = await query(ctx, {
+    name: single ? "put_one_recurring" : "put_recurring",
+    sql: ({ recurring }) => `
+INSERT INTO ${recurring} AS r (${columns.join(", ")}, created_at, updated_at)
+SELECT ${columns.map((column) => `n.${column}`).join(", ")}, clock.now, clock.now
+FROM (SELECT ${nowSql("$1")} AS now) AS clock, ${source("n", 2, single)}
 ON CONFLICT (id) DO UPDATE SET owner = excluded.owner, paused = excluded.paused, version = excluded.version,
   next_nominal_at = excluded.next_nominal_at, runs_at = excluded.runs_at, last_sequence_id = excluded.last_sequence_id,
-  time_zone_version = excluded.time_zone_version, updated_at = excluded.updated_at, tick_history = excluded.tick_history,
-  definition = excluded.definition
+  time_zone_version = excluded.time_zone_version, computed_at = excluded.computed_at, updated_at = excluded.updated_at,
+  tick_history = excluded.tick_history, definition = excluded.definition
 RETURNING ${recurringColumns}`,
-    params: [
-      now ?? null,
-      job.id,
-      job.owner,
-      job.paused,
-      job.version,
-      job.nextNominalAt,
-      job.runsAt,
-      job.lastSequenceId,
-      job.timeZoneVersion,
-      job.tickHistory,
-      job.definition,
-    ],
+    params: [now ?? null, ...params(jobs)],
   });
-  return toStateRecurringJob(row!);
+  const stored = new Map(rows.map(toStateRecurringJob).map((job) => [job.id, job]));
+  return jobs.map(({ id }) => stored.get(id)!);
 };
 
 export const deleteRecurring = async (

@@ -15,18 +15,13 @@ import {
   readRetryConfig,
   withRetry,
 } from "leasehold/adapter";
-import {
-  createDatabase,
-  createIsolatedProvider,
-  createOpenCalls,
-  createSavepoints,
-  type Database,
-} from "./database/database.ts";
+import { createDatabase, createIsolatedProvider, type Database } from "./database/database.ts";
 import { isConflictRollback, isTransientPgError, StaleSnapshotError } from "./database/errors.ts";
 import { readKnownOptions } from "./database/provider.ts";
 import { createReadReplica, mayUseReplica, type ReadLag } from "./database/read-replica.ts";
 import { checkIdDefault, checkIdType, nowSql, quoteIdentifier } from "./database/sql.ts";
 import { nameTables } from "./database/tables.ts";
+import { createOpenCalls, createSavepoints } from "./database/transactions.ts";
 import { estimateJobs, runChecks, type DiagnosticsContext } from "./diagnostics.ts";
 import { listAttempts } from "./history/attempts.ts";
 import { listCauses } from "./history/causes.ts";
@@ -41,6 +36,7 @@ import { listRecentlyFinished, measureBacklog } from "./jobs/backlog.ts";
 import { addJobBlockers, getBlockers } from "./jobs/blockers.ts";
 import { cancelSequences } from "./jobs/cancel.ts";
 import { claimJobs } from "./jobs/claim.ts";
+import { createClaimCursors } from "./jobs/claim-cursors.ts";
 import { commitOutcomes } from "./jobs/commit.ts";
 import { createJobs } from "./jobs/create.ts";
 import { deleteSequences, pruneSequences } from "./jobs/delete.ts";
@@ -53,7 +49,7 @@ import { redriveJobs } from "./jobs/redrive.ts";
 import { repairCounters, explainThrottle } from "./limits/explain.ts";
 import { listRules, listGroups } from "./limits/read.ts";
 import { createLimitsCache } from "./limits/rules.ts";
-import { resumeGroup, setRule } from "./limits/set-rule.ts";
+import { pauseGroup, resumeGroup, setRule } from "./limits/set-rule.ts";
 import { migrations } from "./migrations/index.ts";
 import { migrate, migrationStatus, type MigrationStatus } from "./migrations/migrate.ts";
 import type { PgStateAdapterOptions } from "./options.ts";
@@ -98,6 +94,19 @@ const checkProvider = (provider: unknown, option: string): void => {
   }
 };
 
+/** Calls that do not change jobs which exist already, and the one that ends them. */
+const keepsPlainLocks: ReadonlySet<string> = new Set([
+  "createJobs",
+  "commitOutcomes",
+  "getJobs",
+  "getSequences",
+  "getTime",
+  "listJobs",
+]);
+
+/** Calls that may put a job before a claim cursor. So may outcomes (jobs/commit.ts). */
+const putsJobsBack: ReadonlySet<string> = new Set(["redriveJobs", "reapExpiredLeases", "updateWaitingJobs"]);
+
 const knownOptions: OptionNames<keyof PgStateAdapterOptions<never, never>> = {
   stateProvider: true,
   readProvider: true,
@@ -132,7 +141,12 @@ export const createPgStateAdapter = async <
   const retryConfig = readRetryConfig(options.connectionRetryConfig);
   let closed = false;
   const isClosed = (): boolean => closed;
-  const shared = { tables, createLimits: createLimitsCache, isClosed };
+  const shared = {
+    tables,
+    createLimits: createLimitsCache,
+    createCursors: createClaimCursors,
+    isClosed,
+  };
   const database = createDatabase({ provider, ...shared });
   const replica = readProvider && createReadReplica({ provider: readProvider, primary: database, ...shared });
   const isTransientError = (error: unknown): boolean =>
@@ -150,13 +164,15 @@ export const createPgStateAdapter = async <
   if (options.migrate ?? true) await withRetry(migrateNow, retryConfig, isTransientError);
 
   /** A given context must be in an open transaction. Otherwise the call would run outside of it. */
-  const checked =
-    <TCall extends { readonly ctx?: TTxContext | undefined }, T>(
-      operation: string,
-      perform: (call: TCall) => Promise<T>,
-      ctxRequired = false,
-    ) =>
-    async (call: TCall): Promise<T> => {
+  const checked = <TCall extends { readonly ctx?: TTxContext | undefined }, T>(
+    operation: string,
+    run: (call: TCall) => Promise<T>,
+    ctxRequired = false,
+  ): ((call: TCall) => Promise<T>) => {
+    const perform = putsJobsBack.has(operation)
+      ? (call: TCall): Promise<T> => run(call).finally(database.cursors.forgetAll)
+      : run;
+    return async (call) => {
       const { ctx } = call;
       if (ctx === undefined && !ctxRequired) {
         database.assertOpen();
@@ -164,9 +180,11 @@ export const createPgStateAdapter = async <
       }
       return openCalls.track(ctx, async () => {
         await database.assertInTransaction(operation, ctx);
+        if (!keepsPlainLocks.has(operation)) database.plainLocks.delete(ctx);
         return perform(call);
       });
     };
+  };
 
   /** A read that uses the replica if there is one and the call allows it. */
   const lagging = <TCall extends StateRead<TTxContext>, T>(
@@ -200,7 +218,9 @@ export const createPgStateAdapter = async <
       savepoints: true,
       isolationLevels,
       readsFromReplica: replica !== undefined,
+      discardsCompleted: true,
     },
+    contextKeys: provider.contextKeys,
     migrate: migrateNow,
     migrationStatus: examined.migrationStatus,
     measureReadLag: examined.measureReadLag,
@@ -269,6 +289,7 @@ export const createPgStateAdapter = async <
       setRule: checked("setRule", (call) => setRule(database, call)),
       listRules: checked("listRules", (call) => listRules(database, call)),
       listGroups: checked("listGroups", (call) => listGroups(database, call)),
+      pauseGroup: checked("pauseGroup", (call) => pauseGroup(database, call)),
       resumeGroup: checked("resumeGroup", (call) => resumeGroup(database, call)),
       explainThrottle: checked("explainThrottle", (call) => explainThrottle(database, call)),
       repairCounters: checked("repairCounters", (call) => repairCounters(database, call)),

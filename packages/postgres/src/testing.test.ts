@@ -7,7 +7,14 @@ import { createPgPoolStateProvider, type PgContext } from "./providers/pg-pool.t
 import { createPGliteStateProvider, type PGliteContext } from "./providers/pglite.ts";
 import { createPgTestKit } from "./testing.ts";
 
-const jobTypes = defineUnionJobTypes<{ pay: { input: { order: string }; output: string } }>();
+const jobTypes = defineUnionJobTypes<{
+  pay: { input: { order: string }; output: string };
+  approve: { input: null; output: string };
+  report: { input: null; output: string };
+}>({ approve: { workerless: true } });
+
+/** Jobs that the worker of a test does not implement: `drain` and `advance` end all the same. */
+const notForTheWorker = { sequences: [{ typeName: "approve" }, { typeName: "report" }] } as const;
 
 type Query = (sql: string, values?: unknown[]) => Promise<{ rows: unknown[] }>;
 
@@ -33,6 +40,7 @@ const payAnHourLater = async (
       }),
   });
   const { id } = await leasehold.startJobSequence({ typeName: "pay", input: { order: "o-1" } });
+  await leasehold.startJobSequences(notForTheWorker);
   await kit.drain(worker);
   expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "pending", attempt: 1 });
   await kit.advance(worker, 3_600_000);

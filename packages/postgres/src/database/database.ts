@@ -1,20 +1,21 @@
 import {
   AdapterClosedError,
   type BaseStateAdapterContext,
+  givenUpBy,
   type IsolationLevel,
   repeatAfterConflict,
   type StateCall,
   type StateCallInTransaction,
+  type StateJob,
   StateNotInTransactionError,
-  StoreCallTimeoutError,
   systemBackoff,
   type TransactionOptions,
-  withDeadline,
 } from "leasehold/adapter";
 import { createHash } from "node:crypto";
-import { hasSqlState, isConflictRollback } from "./errors.ts";
+import { explainPreparedStatements, hasSqlState, isConflictRollback } from "./errors.ts";
 import type { PgStateProvider, SqlRow, SqlStatement } from "./provider.ts";
 import type { Tables } from "./tables.ts";
+import { findClient } from "./transactions.ts";
 
 const usual: IsolationLevel = "read committed";
 
@@ -46,8 +47,8 @@ export const createIsolatedProvider = <
 >(
   provider: PgStateProvider<TTxContext, TContext>,
 ): IsolatedProvider<TTxContext, TContext> => {
-  // Transactions at READ COMMITTED. The level of other transactions has to be read.
-  const readCommitted = new WeakSet<TTxContext>();
+  // The clients of transactions at READ COMMITTED. The level of other transactions has to be read.
+  const readCommitted = new WeakSet<object>();
   let defaultLevel: string | undefined;
 
   const findDefaultLevel = async (): Promise<string> => {
@@ -65,9 +66,13 @@ export const createIsolatedProvider = <
     throw error;
   };
 
-  const begin = <T>(callback: (ctx: TTxContext) => Promise<T>, isolationLevel: IsolationLevel): Promise<T> =>
+  const begin = <T>(
+    callback: (ctx: TTxContext) => Promise<T>,
+    isolationLevel: IsolationLevel,
+    beginsWithCall = false,
+  ): Promise<T> =>
     provider.setsIsolationLevel === true
-      ? provider.runInTransaction(callback, { isolationLevel })
+      ? provider.runInTransaction(callback, { isolationLevel, beginsWithCall })
       : beginAndSetLevel(callback, isolationLevel);
 
   const beginAndSetLevel = async <T>(
@@ -88,26 +93,51 @@ export const createIsolatedProvider = <
 
   const runInTransaction = <T>(
     callback: (ctx: TTxContext) => Promise<T>,
-    { isolationLevel = usual }: TransactionOptions = {},
+    { isolationLevel = usual, beginsWithCall }: TransactionOptions = {},
   ): Promise<T> => {
-    if (isolationLevel !== usual) return begin(callback, isolationLevel);
-    return begin((ctx) => {
-      readCommitted.add(ctx);
-      return callback(ctx);
-    }, usual);
+    if (isolationLevel !== usual) return begin(callback, isolationLevel, beginsWithCall);
+    return begin((ctx) => atReadCommitted(ctx, callback), usual, beginsWithCall);
   };
 
-  const runInSavepoint = <T>(callback: (ctx: TTxContext) => Promise<T>, parent: TTxContext): Promise<T> =>
-    provider.runInSavepoint!((ctx) => {
-      if (readCommitted.has(parent)) readCommitted.add(ctx);
-      return callback(ctx);
-    }, parent);
+  const atReadCommitted = async <T>(
+    ctx: TTxContext,
+    callback: (ctx: TTxContext) => Promise<T>,
+  ): Promise<T> => {
+    const client = findClient(ctx) ?? ctx;
+    readCommitted.add(client);
+    try {
+      return await callback(ctx);
+    } finally {
+      readCommitted.delete(client);
+    }
+  };
+
+  const runInSavepoint = <T>(callback: (ctx: TTxContext) => Promise<T>, parent: TTxContext): Promise<T> => {
+    const isKnown = readCommitted.has(findClient(parent) ?? parent);
+    return provider.runInSavepoint!(
+      (ctx) => (isKnown ? atReadCommitted(ctx, callback) : callback(ctx)),
+      parent,
+    );
+  };
+
+  /** All statements in a transaction pass here. */
+  const executeIn = (ctx: TTxContext | TContext, statement: SqlStatement): Promise<readonly SqlRow[]> => {
+    const error = givenUpBy(ctx);
+    return error === undefined
+      ? provider.executeSql(ctx, statement).catch(explainPreparedStatements)
+      : Promise.reject(error);
+  };
+
+  const explainAlone = (error: unknown): never => {
+    if (hasSqlState(error, serialisationFailure)) defaultLevel = "unknown";
+    return explainPreparedStatements(error);
+  };
 
   const executeAlone = async (statement: SqlStatement) => {
     if (statement.alone !== true && (defaultLevel ?? (await findDefaultLevel())) !== usual) {
-      return begin((ctx) => provider.executeSql(ctx, statement), usual);
+      return begin((ctx) => executeIn(ctx, statement), usual);
     }
-    return provider.executeSql(undefined, statement).catch(doubtDefaultLevel);
+    return provider.executeSql(undefined, statement).catch(explainAlone);
   };
 
   return {
@@ -115,13 +145,21 @@ export const createIsolatedProvider = <
     runInTransaction,
     ...(provider.runInSavepoint && { runInSavepoint }),
     isInTransaction: (ctx) => provider.isInTransaction(ctx),
-    executeSql: (ctx, statement) =>
-      ctx === undefined ? executeAlone(statement) : provider.executeSql(ctx, statement),
+    ...(provider.executeLast && {
+      executeLast: (ctx: TTxContext, statement: SqlStatement) => {
+        const error = givenUpBy(ctx);
+        return error === undefined
+          ? provider.executeLast!(ctx, statement).catch(explainPreparedStatements)
+          : Promise.reject(error);
+      },
+    }),
+    executeSql: (ctx, statement) => (ctx === undefined ? executeAlone(statement) : executeIn(ctx, statement)),
+    contextKeys: provider.contextKeys,
     hasSingleConnection: provider.hasSingleConnection === true,
     seesLatest: async (ctx) => {
-      if (readCommitted.has(ctx) || provider.hasSingleConnection === true) return true;
+      if (readCommitted.has(findClient(ctx) ?? ctx) || provider.hasSingleConnection === true) return true;
       const sql = "SELECT current_setting('transaction_isolation') AS level";
-      const [row] = await provider.executeSql(ctx, { sql, params: [] });
+      const [row] = await executeIn(ctx, { sql, params: [] });
       return isReadCommitted(row?.["level"]);
     },
   };
@@ -160,22 +198,83 @@ export interface LimitsCache {
   /** Some type of the store has groups. */
   readonly hasGroups: boolean;
   queue(queue: string): QueueLimits | undefined;
-  load(ctx?: Context): Promise<void>;
+  /**
+   * Reads the rules. If the transaction has changed them, returns a copy for this call only: what it has written must not
+   * outlive its rollback.
+   */
+  load(ctx?: Context): Promise<LimitsCache>;
   /** Whether the claim with this token counted some of its jobs against limits. */
   countedBy(leaseToken: string): boolean;
   rememberCounted(leaseToken: string): void;
+}
+
+/**
+ * The jobs that a transaction has locked and whose completion changes no other row. This cannot change before the end of the
+ * transaction, unless the transaction itself changes it.
+ */
+export interface PlainLocks {
+  set(ctx: Context, jobIds: readonly string[]): void;
+  /** Forgets those of the transaction, which may have changed them. */
+  delete(ctx: unknown): void;
+  hasAll(ctx: Context, jobIds: readonly string[]): boolean;
+}
+
+const createPlainLocks = (): PlainLocks => {
+  const byClient = new WeakMap<object, ReadonlySet<string>>();
+  const keyOf = (ctx: unknown): object => findClient(ctx) ?? (ctx as object);
+  return {
+    set: (ctx, jobIds) => void byClient.set(keyOf(ctx), new Set(jobIds)),
+    delete: (ctx) => void byClient.delete(keyOf(ctx)),
+    hasAll: (ctx, jobIds) => {
+      const plain = byClient.get(keyOf(ctx));
+      return plain !== undefined && jobIds.every((id) => plain.has(id));
+    },
+  };
+};
+
+/** A queue and type, whose jobs form one range of the claim index. */
+export interface ClaimRange {
+  readonly number: string;
+  readonly queue: string;
+  readonly typeName: string;
+  /** The number of its request. */
+  readonly request: number;
+}
+
+/** Where the next claims from some ranges begin to read. */
+export interface ClaimCursor {
+  /** The time of the store at the last claim from the beginning. */
+  readonly since: number;
+  /** The priority and the due time of the last claimed job, by the number of the range. */
+  readonly places: Map<string, { readonly priority: number; readonly dueAt: number }>;
+  /** By the clock of the process. */
+  readonly expiresAt: number;
+}
+
+/** The cursors of a process: one for each list of ranges that its workers claim from. */
+export interface ClaimCursors {
+  find(ranges: readonly ClaimRange[]): ClaimCursor | undefined;
+  /** Called after a claim from the beginning that claimed as many jobs as it asked for. */
+  begin(ranges: readonly ClaimRange[], jobs: readonly StateJob[], tookMs: number): void;
+  /** Called after a claim from the cursor. */
+  advance(cursor: ClaimCursor, ranges: readonly ClaimRange[], jobs: readonly StateJob[]): void;
+  /** Called when a job was put back that may come before a cursor. */
+  forgetAll(): void;
 }
 
 /** The store as the operations use it. */
 export interface Database {
   readonly tables: Tables;
   readonly limits: LimitsCache;
-  /** There is only one connection, so that no other statement runs while a transaction is open. */
-  readonly hasSingleConnection: boolean;
   /** Whether a text is a valid id. An invalid one is not found. */
   isId(value: string): boolean;
   /** Runs a statement in the transaction, or, without one, as a transaction of its own. */
   query(ctx: Context | undefined, statement: Statement): Promise<readonly SqlRow[]>;
+  /** Runs the last statement of a transaction and commits it in the same round trip. Undefined if the provider cannot. */
+  readonly queryLast: ((ctx: Context, statement: Statement) => Promise<readonly SqlRow[]>) | undefined;
+  /** The locked jobs of transactions that `queryLast` may complete. */
+  readonly plainLocks: PlainLocks;
+  readonly cursors: ClaimCursors;
   /** Runs several statements as one: in the transaction given, or in one of their own. */
   atomically<T>(ctx: Context | undefined, work: (ctx: Context) => Promise<T>): Promise<T>;
   /** Throws when the adapter has been closed. */
@@ -191,6 +290,7 @@ export interface DatabaseOptions {
   readonly provider: IsolatedProvider<any, any>;
   readonly tables: Tables;
   readonly createLimits: (tables: Tables, query: Database["query"]) => LimitsCache;
+  readonly createCursors: () => ClaimCursors;
   readonly isClosed: () => boolean;
 }
 
@@ -203,7 +303,8 @@ const idChecks: Record<string, (value: string) => boolean> = {
   bigint: (value) => integerPattern.test(value),
 };
 
-export const createDatabase = ({ provider, tables, createLimits, isClosed }: DatabaseOptions): Database => {
+export const createDatabase = (options: DatabaseOptions): Database => {
+  const { provider, tables, createLimits, createCursors, isClosed } = options;
   const assertOpen = (): void => {
     if (isClosed()) throw new AdapterClosedError("PostgreSQL state adapter");
   };
@@ -229,9 +330,11 @@ export const createDatabase = ({ provider, tables, createLimits, isClosed }: Dat
   return {
     tables,
     limits: createLimits(tables, query),
-    hasSingleConnection: provider.hasSingleConnection === true,
-    isId: idChecks[tables.idType] ?? ((value) => !value.includes("\0")),
+    isId: idChecks[tables.idType] ?? ((value) => value !== "" && !value.includes("\0")),
     query,
+    queryLast: provider.executeLast && ((ctx, asked) => provider.executeLast!(ctx, write(asked))),
+    plainLocks: createPlainLocks(),
+    cursors: createCursors(),
     atomically: (ctx, work) => (ctx === undefined ? provider.runInTransaction(work) : work(ctx)),
     seesLatest: (ctx) => provider.seesLatest(ctx),
     assertOpen,
@@ -248,94 +351,6 @@ export const createDatabase = ({ provider, tables, createLimits, isClosed }: Dat
  */
 export const repeatAlone = <T>(ctx: Context | undefined, transaction: () => Promise<T>): Promise<T> =>
   ctx === undefined ? repeatAfterConflict(systemBackoff, isConflictRollback, transaction) : transaction();
-
-/**
- * The running calls of each transaction.
- *
- * A transaction can fail while one of its calls is running: the call exceeded its deadline, or another call failed. A call may
- * have several statements. If the connection returned to its pool, the remaining ones would run outside the transaction, or in
- * another one. So the transaction waits for its calls before it is rolled back, for a limited time, because it keeps its locks
- * until then.
- */
-export interface OpenCalls {
-  /** Counts a call with this context until it has ended. */
-  track<T>(ctx: unknown, call: () => Promise<T>): Promise<T>;
-  /** Does the work of a transaction. If that fails, waits for its running calls. */
-  outlive<T>(ctx: object, work: () => Promise<T>): Promise<T>;
-}
-
-const longestWaitMs = 2_000;
-
-/** Core copies a context when it adds options to it. The client in it stays the same. */
-const findClient = (ctx: unknown): object | undefined => {
-  try {
-    const isClient = (value: unknown): value is object =>
-      typeof value === "function" || (typeof value === "object" && value !== null);
-    return Object.values(ctx as object).find(isClient);
-  } catch {
-    return undefined;
-  }
-};
-
-const waitFor = async (calls: Iterable<Promise<unknown>>): Promise<void> => {
-  const tooLong = () => new StoreCallTimeoutError("rollback", longestWaitMs);
-  await withDeadline(Promise.allSettled(calls), longestWaitMs, tooLong).catch(() => {});
-};
-
-export const createOpenCalls = (): OpenCalls => {
-  const open = new WeakMap<object, Set<Promise<unknown>>>();
-
-  return {
-    track: async (ctx, call) => {
-      const client = findClient(ctx);
-      if (client === undefined) return call();
-      const calls = open.get(client) ?? new Set();
-      open.set(client, calls);
-      const underWay = call();
-      calls.add(underWay);
-      try {
-        return await underWay;
-      } finally {
-        calls.delete(underWay);
-      }
-    },
-    outlive: async (ctx, work) => {
-      try {
-        return await work();
-      } catch (error) {
-        const calls = open.get(findClient(ctx) ?? ctx);
-        if (calls !== undefined && calls.size > 0) await waitFor(calls);
-        throw error;
-      }
-    },
-  };
-};
-
-/** Nested transactions: if one fails, only its changes are rolled back. */
-export const createSavepoints = <
-  TTxContext extends BaseStateAdapterContext,
-  TContext extends BaseStateAdapterContext,
->(
-  provider: PgStateProvider<TTxContext, TContext>,
-): (<T>(callback: (ctx: TTxContext) => Promise<T>, parent: TTxContext) => Promise<T>) => {
-  let count = 0;
-  return async (callback, parent) => {
-    if (provider.runInSavepoint) return provider.runInSavepoint(callback, parent);
-    count += 1;
-    const name = `leasehold_${count}`;
-    const execute = (sql: string): Promise<unknown> => provider.executeSql(parent, { sql, params: [] });
-    await execute(`SAVEPOINT ${name}`);
-    try {
-      const result = await callback(parent);
-      await execute(`RELEASE SAVEPOINT ${name}`);
-      return result;
-    } catch (error) {
-      // If this fails as well, the whole transaction is lost. Throw the first error.
-      await execute(`ROLLBACK TO SAVEPOINT ${name}`).catch(() => {});
-      throw error;
-    }
-  };
-};
 
 /**
  * With statistics from before a million jobs finished, the planner joins or sorts the whole table for a page of a thousand jobs.

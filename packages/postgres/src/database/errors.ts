@@ -20,6 +20,21 @@ export class TransactionRolledBackError extends LeaseholdError {
   }
 }
 
+/**
+ * The connection has other prepared statements than the client expects, because a pooler gives each transaction another
+ * connection of the server. `cause` is the error of the client.
+ */
+export class PreparedStatementError extends LeaseholdError {
+  constructor(cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    super(
+      "PreparedStatement",
+      `The connection does not have the prepared statements that the client expects (${reason}). Behind a pooler in transaction mode, such as PgBouncer, pass \`prepareStatements: false\` to the provider; with postgres.js also \`prepare: false\` to postgres().`,
+      { cause },
+    );
+  }
+}
+
 // - 08: connection; 53: too few resources; 57P0x: the server is going down or coming up; 58: system error
 // - 40001, 40P01, 55P03: rolled back in favour of another transaction (serialisation, deadlock, lock not available)
 // - 57014, 25P03, 25P04: stopped by a timeout for statements, sessions or transactions
@@ -118,3 +133,12 @@ export const isConflictRollback = (error: unknown): boolean =>
 
 export const hasSqlState = (error: unknown, sqlState: string): boolean =>
   some(error, (link) => codeOf(link) === sqlState);
+
+// "prepared statement … already exists", "prepared statement … does not exist"
+const preparedStatementSqlState = /^(42P05|26000)$/;
+
+/** Throws the error, or in place of one about prepared statements an error that names the option to set. */
+export const explainPreparedStatements = (error: unknown): never => {
+  const isAbout = some(error, (link) => preparedStatementSqlState.test(codeOf(link) ?? ""));
+  throw isAbout && !(error instanceof PreparedStatementError) ? new PreparedStatementError(error) : error;
+};

@@ -54,6 +54,7 @@ const untouchable = (): never => {
 };
 
 const stateProvider: PgStateProvider<object, object> = {
+  contextKeys: [],
   provideContext: untouchable,
   runInTransaction: untouchable,
   isInTransaction: untouchable,

@@ -38,6 +38,7 @@ const open = async (
 
 /** A provider that does not know isolation levels. */
 const withoutLevels = (provider: Provider, seen: string[]): Provider => ({
+  contextKeys: provider.contextKeys,
   provideContext: (callback) => provider.provideContext(callback),
   runInTransaction: (callback) =>
     provider.provideContext(async (ctx) => {

@@ -50,6 +50,9 @@ export interface PgStateProvider<
    */
   readonly setsIsolationLevel?: boolean;
 
+  /** The names of the properties of a context. Every other name in a call is an option, or a misspelt one. */
+  readonly contextKeys: readonly string[];
+
   /** True if there is only one connection, so that nothing else can happen while a transaction is open. */
   readonly hasSingleConnection?: boolean;
 
@@ -67,6 +70,12 @@ export interface PgStateProvider<
    * its own. Its columns are never of type `void`.
    */
   executeSql(ctx: TTxContext | TContext | undefined, statement: SqlStatement): Promise<readonly SqlRow[]>;
+
+  /**
+   * Runs the last statement of a transaction of `runInTransaction`, and commits it in the same round trip. If the statement
+   * fails, nothing is committed. Default: `runInTransaction` commits.
+   */
+  executeLast?(ctx: TTxContext, statement: SqlStatement): Promise<readonly SqlRow[]>;
 }
 
 /** What a function passes to the callback that is its first parameter; of overloads, the last one counts. */

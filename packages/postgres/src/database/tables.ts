@@ -9,6 +9,7 @@ export interface Tables {
   readonly limitRule: string;
   readonly limitUsage: string;
   readonly limitDelta: string;
+  readonly limitEdit: string;
   readonly groupState: string;
   readonly process: string;
   readonly statisticsBucket: string;
@@ -29,6 +30,7 @@ export const nameTables = (schema: string, idType: string, idDefault: string): T
   limitRule: `${schema}.limit_rule`,
   limitUsage: `${schema}.limit_usage`,
   limitDelta: `${schema}.limit_delta`,
+  limitEdit: `${schema}.limit_edit`,
   groupState: `${schema}.group_state`,
   process: `${schema}.process`,
   statisticsBucket: `${schema}.statistics_bucket`,

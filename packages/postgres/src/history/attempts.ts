@@ -1,12 +1,14 @@
 import {
   type AttemptOutcome,
+  interruptedAttempt,
   type ListAttemptsCall,
   mostAttempts,
   type StateAttempt,
+  type StateJob,
 } from "leasehold/adapter";
-import type { Call, Database } from "../database/database.ts";
+import type { Call, Context, Database } from "../database/database.ts";
 import type { SqlRow } from "../database/provider.ts";
-import { arrayLiteral, text, textOrNull, unnestParameters } from "../database/sql.ts";
+import { arrayLiteral, defineRows, text, textOrNull, unnestParameters } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 
 // The statement that ends an attempt without completing the job also records the attempt, in a WITH query.
@@ -51,20 +53,48 @@ trimmed AS (
 
 /** The columns of a job with an expired lease that `expiredAttemptsSql` reads, as they were before the statement. */
 export const expiredLeaseColumns = (table: string): string =>
-  ["attempt", "lease_version", "leased_by", "scheduled_at", "last_attempt_at", "due_at"]
+  ["attempt", "lease_version", "leased_by", "deployment", "scheduled_at", "last_attempt_at", "due_at"]
     .map((name) => `${table}.${name}`)
     .join(", ");
 
 /** The attempts of jobs whose lease has expired: of a table with `id` and `expiredLeaseColumns`. */
-export const expiredAttemptsSql = (
-  expired: string,
-  { error, fingerprint }: { readonly error: string; readonly fingerprint: string },
-): string => `
+export const expiredAttemptsSql = (expired: string): string => `
   SELECT id AS job_id, lease_version, attempt, scheduled_at AS due_at,
     coalesce(last_attempt_at, scheduled_at) AS started_at, due_at AS ended_at, 'expired' AS outcome,
-    coalesce(leased_by, '') AS worker_id, NULL AS deployment, ${fingerprint}::text AS fingerprint,
-    ${error}::text AS error, NULL AS log
+    coalesce(leased_by, '') AS worker_id, deployment, NULL AS fingerprint, NULL AS error, NULL AS log
   FROM ${expired}`;
+
+const attemptRows = defineRows<StateAttempt>((idType) => [
+  { name: "job_id", type: idType, read: ({ jobId }) => jobId },
+  { name: "lease_version", type: "int", read: ({ leaseVersion }) => leaseVersion },
+  { name: "attempt", type: "int", read: ({ attempt }) => attempt },
+  { name: "due_at", type: "bigint", read: ({ dueAt }) => dueAt },
+  { name: "started_at", type: "bigint", read: ({ startedAt }) => startedAt },
+  { name: "ended_at", type: "bigint", read: ({ endedAt }) => endedAt },
+  { name: "outcome", type: "text", read: ({ outcome }) => outcome },
+  { name: "worker_id", type: "text", read: ({ workerId }) => workerId },
+  { name: "deployment", type: "text", read: ({ deployment }) => deployment },
+  { name: "fingerprint", type: "text", read: ({ fingerprint }) => fingerprint },
+  { name: "error", type: "text", read: ({ error }) => error },
+  { name: "log", type: "text", read: ({ log }) => log },
+]);
+
+/** Records the attempts of locked jobs, as they were before the transaction took their leases. */
+export const insertInterrupted = async (
+  { query, tables }: Database,
+  { ctx, now }: { readonly ctx: Context; readonly now: number },
+  ended: readonly { readonly job: StateJob; readonly by: Parameters<typeof interruptedAttempt>[1] }[],
+): Promise<void> => {
+  const attempts = ended.flatMap(({ job, by }) => interruptedAttempt(job, by, now) ?? []);
+  if (attempts.length === 0) return;
+  const rows = attemptRows(tables.idType);
+  const single = attempts.length === 1;
+  await query(ctx, {
+    name: `insert_attempts_${single ? "one" : "many"}`,
+    sql: () => `WITH ${keepAttemptsSql(tables, `SELECT * FROM ${rows.source("given", 1, single)}`)} SELECT`,
+    params: rows.params(attempts),
+  });
+};
 
 // For an array the planner expects ten ids, and reads the whole table if that was small when the plan was made. For a limit
 // from a subquery it expects one id, and goes by the index.

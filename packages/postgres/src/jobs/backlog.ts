@@ -5,9 +5,10 @@ import type {
   TypeBacklog,
 } from "leasehold/adapter";
 import { byIndexOnly, type Call, type Database } from "../database/database.ts";
-import type { SqlRow } from "../database/provider.ts";
-import { clockCte, text } from "../database/sql.ts";
+import { clockCte, numberOrNull, text } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
+import { isOverdue, readDueJobs } from "../limits/due-jobs.ts";
+import { readRules } from "../limits/read.ts";
 import {
   deferredInGroupsSql,
   deferredSql,
@@ -18,6 +19,7 @@ import {
   isDue,
   isExpired,
   looseIndexScanSql,
+  queueTypeNumber,
 } from "../rows/runnable.ts";
 
 const columns = "queue, type_name, status, created_at, finished_at";
@@ -81,22 +83,12 @@ const rangesSql = ({ job }: Tables, where: string): string => {
 };
 
 /**
- * There may be very many groups, and only deferred jobs with a group have an index by type: of the others, as of running jobs, a
- * limited number is read. Types whose own number is among the keys of groups are counted here as well.
+ * The jobs with a group that are not due. Deferred ones have an index by type; of blocked ones, as of running jobs, a limited
+ * number is read. Types whose own number is among the keys of groups are counted here as well.
  */
-const inGroupsSql = ({ limitRule }: Tables, { capped, some, first }: Parts): string => `
-UNION ALL
-SELECT 'runnable', queue, type_name, count(*), min(due_at)
-FROM ${some(`j.ready AND NOT (${isBeforeGroupKeys}) AND j.status = 'pending'`, "")} GROUP BY queue, type_name
-UNION ALL
-SELECT 'runnable', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.queue_type")} AND ${isDue}`)},
-  ${first(`${deferredInGroupsSql("grouped.queue_type")} AND ${isDue}`)}
-FROM grouped
+const inGroupsSql = ({ limitRule }: Tables, { capped, some }: Parts): string => `
 UNION ALL
 SELECT 'later', queue, type_name, ${capped(`${deferredInGroupsSql("grouped.queue_type")} AND NOT ${isDue}`)}, NULL FROM grouped
-UNION ALL
-SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("r.queue_type")} AND ${isDue}`)}, ${first(`${deferredSql("r.queue_type")} AND ${isDue}`)}
-FROM ${limitRule} AS r WHERE queue_type >= ${firstGroupKey}
 UNION ALL
 SELECT 'later', queue, type_name, ${capped(`${deferredSql("r.queue_type")} AND NOT ${isDue}`)}, NULL
 FROM ${limitRule} AS r WHERE queue_type >= ${firstGroupKey}
@@ -107,7 +99,6 @@ FROM ${some(`j.status = 'blocked' AND NOT (${isBeforeGroupKeys})`, "")} GROUP BY
 interface Parts {
   capped(condition: string): string;
   some(condition: string, order: string): string;
-  first(condition: string): string;
 }
 
 const backlogSql = (tables: Tables, hasGroups: boolean): string => {
@@ -128,13 +119,13 @@ by_type AS (
   SELECT claim_key, queue, type_name, min(due_at) AS oldest FROM (SELECT * FROM priority_range LIMIT ${mostRanges}) AS s
   GROUP BY claim_key, queue, type_name
 )
-SELECT 'runnable' AS kind, queue, type_name, pending.count, CASE WHEN pending.count > 0 THEN oldest END AS oldest
+SELECT 'due' AS kind, queue, type_name, pending.count, CASE WHEN pending.count > 0 THEN oldest END AS oldest
 FROM by_type CROSS JOIN LATERAL (
   SELECT count(*) FILTER (WHERE status = 'pending') AS count
   FROM (SELECT j.status FROM ${job} AS j WHERE ${readySql("by_type.claim_key")} LIMIT $2::int) AS first
 ) AS pending
 UNION ALL
-SELECT 'runnable', queue, type_name, ${capped(`${deferredSql("deferred.claim_key")} AND ${isDue}`)},
+SELECT 'due', queue, type_name, ${capped(`${deferredSql("deferred.claim_key")} AND ${isDue}`)},
   ${first(`${deferredSql("deferred.claim_key")} AND ${isDue}`)}
 FROM deferred
 UNION ALL
@@ -149,13 +140,28 @@ UNION ALL
 SELECT 'expired', queue, type_name, count(*), NULL
 FROM ${some(isExpired, "ORDER BY j.due_at")} GROUP BY queue, type_name
 UNION ALL
+SELECT 'overdue', queue, type_name, count(*), NULL
+FROM ${some(`j.status = 'pending' AND ${isOverdue} ${where}`, "ORDER BY j.scheduled_at + j.expire_after_ms")} GROUP BY queue, type_name
+UNION ALL
 SELECT 'failed', queue, type_name, count(*), NULL
 FROM ${some("j.status = 'failed'", "ORDER BY j.created_at DESC, j.id DESC")} GROUP BY queue, type_name
-${hasGroups ? inGroupsSql(tables, { capped, some, first }) : ""}`;
+${hasGroups ? inGroupsSql(tables, { capped, some }) : ""}`;
+};
+
+/** The oldest due job without a group that is not overdue, among the first of a type. Only for types with overdue jobs. */
+const oldestInTimeSql = ({ job }: Tables): string => {
+  const some = (condition: string): string =>
+    `(SELECT j.due_at, ${isOverdue} AS overdue FROM ${job} AS j WHERE ${condition} AND j.status = 'pending' AND ${isDue} LIMIT $3::int)`;
+  return `
+WITH ${clockCte("$1")}
+SELECT min(due_at) AS oldest
+FROM (${some(readySql("$2::bigint"))} UNION ALL ${some(deferredSql("$2::bigint"))}) AS first WHERE NOT overdue`;
 };
 
 const nothing = {
   runnable: 0,
+  throttled: 0,
+  overdue: 0,
   later: 0,
   running: 0,
   expired: 0,
@@ -164,34 +170,84 @@ const nothing = {
   oldestRunnableAt: null,
 };
 
-type Kind = Exclude<keyof typeof nothing, "oldestRunnableAt">;
-
 type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
 
-const mergeRows = (rows: readonly SqlRow[], cap: number): TypeBacklog[] => {
-  const backlogs = new Map<string, Counting>();
-  for (const row of rows) {
-    const kind = row["kind"] as Kind;
-    const [queue, typeName] = [text(row["queue"]), text(row["type_name"])];
-    const count = Number(row["count"]);
-    if (count === 0) continue;
-    const key = JSON.stringify([queue, typeName]);
-    const backlog = backlogs.get(key) ?? { queue, typeName, ...nothing };
-    backlogs.set(key, backlog);
-    backlog[kind] = Math.min(cap, backlog[kind] + count);
-    if (row["oldest"] !== null)
-      backlog.oldestRunnableAt = Math.min(backlog.oldestRunnableAt ?? Infinity, Number(row["oldest"]));
-  }
-  return [...backlogs.values()];
-};
+/** Before it is decided which of the due jobs are runnable. */
+interface Due {
+  count: number;
+  oldest: number | null;
+}
+
+const earlier = (a: number | null, b: number | null): number | null =>
+  a === null || b === null ? (a ?? b) : Math.min(a, b);
 
 export const measureBacklog = (database: Database, call: Call & MeasureBacklogCall): Promise<TypeBacklog[]> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
-    // A process that only measures never claims, and so would never load the rules.
-    if (!database.limits.hasGroups) await database.limits.load(ctx);
+    const { cap } = call;
+    const inside = { ...call, ctx };
+    const stored = await readRules(database, inside, null);
+    const hasGroups = stored.rules.some((rule) => rule.hasGroups);
+    const dueJobs = await readDueJobs(database, inside, stored, cap * mostCaps);
+
+    const backlogs = new Map<string, { readonly counts: Counting; readonly due: Due }>();
+    const backlogOf = (queue: string, typeName: string): { readonly counts: Counting; readonly due: Due } => {
+      const key = JSON.stringify([queue, typeName]);
+      const found = backlogs.get(key) ?? {
+        counts: { queue, typeName, ...nothing },
+        due: { count: 0, oldest: null },
+      };
+      backlogs.set(key, found);
+      return found;
+    };
+    const add = (
+      counts: Counting,
+      kind: Exclude<keyof typeof nothing, "oldestRunnableAt">,
+      count: number,
+    ): void => {
+      counts[kind] = Math.min(cap, counts[kind] + count);
+    };
+
     const rows = await database.query(ctx, {
-      sql: backlogSql(database.tables, database.limits.hasGroups),
-      params: [call.now ?? null, call.cap],
+      sql: backlogSql(database.tables, hasGroups),
+      params: [stored.now, cap],
     });
-    return mergeRows(rows, call.cap);
+    for (const row of rows) {
+      const count = Number(row["count"]);
+      if (count === 0) continue;
+      const { counts, due } = backlogOf(text(row["queue"]), text(row["type_name"]));
+      if (row["kind"] !== "due") add(counts, row["kind"] as Parameters<typeof add>[1], count);
+      else {
+        due.count = Math.min(cap, due.count + count);
+        due.oldest = earlier(due.oldest, numberOrNull(row["oldest"]));
+      }
+    }
+    for (const { counts, due } of backlogs.values()) {
+      const { queue, typeName, overdue } = counts;
+      const inTime = Math.max(0, due.count - overdue);
+      if (dueJobs.isThrottled(queue, typeName)) add(counts, "throttled", inTime);
+      else if (inTime > 0) {
+        add(counts, "runnable", inTime);
+        counts.oldestRunnableAt =
+          overdue === 0 ? due.oldest : await findOldestInTime(database, inside, counts, stored.now);
+      }
+    }
+    for (const { queue, typeName, oldest, ...found } of await dueJobs.inGroups(cap)) {
+      const { counts } = backlogOf(queue, typeName);
+      for (const kind of ["runnable", "throttled", "overdue"] as const) add(counts, kind, found[kind]);
+      counts.oldestRunnableAt = earlier(counts.oldestRunnableAt, oldest);
+    }
+    return [...backlogs.values()].map(({ counts }) => counts);
   });
+
+const findOldestInTime = async (
+  { query, tables }: Database,
+  { ctx, cap }: Call & MeasureBacklogCall,
+  { queue, typeName }: Pick<TypeBacklog, "queue" | "typeName">,
+  now: number,
+): Promise<number | null> => {
+  const [row] = await query(ctx, {
+    sql: oldestInTimeSql(tables),
+    params: [now, queueTypeNumber(queue, typeName), cap * mostCaps],
+  });
+  return numberOrNull(row?.["oldest"]);
+};

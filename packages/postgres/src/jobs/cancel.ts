@@ -2,6 +2,7 @@ import { type CancelCall, type CancelResult, isTerminal, checkCancellation } fro
 import type { Call, Database } from "../database/database.ts";
 import { arrayLiteral, clockCte, now } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
+import { insertInterrupted } from "../history/attempts.ts";
 import { insertDeltas } from "../limits/deltas.ts";
 import { jobColumns, toStateJob } from "../rows/job-table.ts";
 import { asStateJob, lockCurrentJobs } from "../rows/locks.ts";
@@ -32,6 +33,12 @@ export const cancelSequences = (database: Database, call: Call & CancelCall): Pr
     const params = [call.now ?? null, arrayLiteral(open.map(({ id }) => id)), call.error];
     const rows =
       open.length === 0 ? [] : await database.query(ctx, { name: "cancel", sql: cancelSql, params });
+    const transaction = { ctx, now: Number(rows[0]?.["now"]) };
+    await insertInterrupted(
+      database,
+      transaction,
+      open.map((job) => ({ job, by: "cancel" })),
+    );
     await insertDeltas(
       database,
       ctx,
@@ -39,7 +46,6 @@ export const cancelSequences = (database: Database, call: Call & CancelCall): Pr
     );
     const cancelled = new Map(rows.map(toStateJob).map((job) => [job.sequenceId, job]));
     const failed = open.map((job) => ({ ...job, lastError: call.error }));
-    const transaction = { ctx, now: Number(rows[0]?.["now"]) };
     const consequences = await settleDependants(database, transaction, { completed: [], failed });
     const seen = new Set<string>();
     return call.sequenceIds.map((sequenceId) => {

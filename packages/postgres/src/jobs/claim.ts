@@ -1,6 +1,6 @@
 import { assertLeaseDuration, type ClaimCall, remainingLimits, type StateJob } from "leasehold/adapter";
-import type { Call, Database } from "../database/database.ts";
-import type { SqlRow } from "../database/provider.ts";
+import type { Call, ClaimCursor, Database } from "../database/database.ts";
+import type { SqlRow, SqlStatement } from "../database/provider.ts";
 import { arrayLiteral, clockCte, now } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { claimLimited } from "../limits/claim.ts";
@@ -12,6 +12,7 @@ import {
   runnableSql,
   runOrder,
 } from "../rows/runnable.ts";
+import { cursorParams } from "./claim-cursors.ts";
 import { promoteDueJobs, someAreDueSql } from "./promote.ts";
 
 // A claim is one statement:
@@ -39,30 +40,55 @@ import { promoteDueJobs, someAreDueSql } from "./promote.ts";
 //     └── none ──▶ promote ── none ──▶ done
 //                     └── some ──▶ claim ──▶ done
 //
+// After a slow claim, the next ones begin where it ended (claim-cursors.ts), and do not check for due jobs.
+//
 // Queues with rules or groups have another statement (limits/claim.ts). A process remembers which queues these are. If the
 // rules have changed, the claim takes nothing, loads the rules and starts again.
 
 type ClaimJobsCall = Call & ClaimCall;
 
+/** Where the ranges of the index begin. */
+type From = "beginning" | "cursor";
+
 /**
- * Ready jobs with one claim key, in the order in which they run.
+ * Ready jobs with one claim key, in the order in which they run. `place` is that of the claim key in the list.
  *
  * For a condition that the index lacks, the planner expects almost no rows and sorts them. With a million ready jobs that sort
  * is slow. So this query has only columns of the index.
  */
-const rangeSql = ({ job }: Tables, columns: string, claimKey: string): string => `
-  SELECT ${columns} FROM ${job} AS j WHERE ${runnableSql(claimKey)} ORDER BY ${runOrder}`;
+const rangeSql = (
+  { job }: Tables,
+  from: From,
+  columns: string,
+  place: string,
+  claimKey = `($2::bigint[])[${place}]`,
+): string => `
+  SELECT ${columns} FROM ${job} AS j WHERE ${runnableSql(claimKey)}
+    ${from === "cursor" ? `AND j.priority = ($12::int[])[${place}] AND j.due_at >= ($13::bigint[])[${place}]` : ""}
+  ORDER BY ${runOrder}`;
 
-const allowanceSql = (tables: Tables, attemptsLeft: string): string =>
-  `allowance AS MATERIALIZED (
-  SELECT CASE WHEN (SELECT epoch FROM ${tables.limitEpoch}) <> $10::bigint
-    OR ($9::boolean AND (${someAreDueSql(tables, attemptsLeft)})) THEN 0 ELSE $4::int END AS size
+// With EXISTS instead of the first row of the index, the planner may start with the list and read much more.
+const higherPrioritySql = ({ job }: Tables): string => `EXISTS (
+  SELECT FROM unnest($2::bigint[], $12::int[]) AS behind (number, priority)
+  WHERE (SELECT j.due_at FROM ${job} AS j
+    WHERE ${runnableSql("behind.number")} AND j.priority > behind.priority AND j.due_at >= $9::bigint
+    ORDER BY ${runOrder} LIMIT 1) IS NOT NULL
 )`;
 
-const pickFromOneRange = (tables: Tables): string => `
+const allowanceSql = (tables: Tables, from: From, attemptsLeft: string): string => {
+  const mustWait =
+    from === "cursor"
+      ? higherPrioritySql(tables)
+      : `$9::boolean AND (${someAreDueSql(tables, attemptsLeft)})`;
+  return `allowance AS MATERIALIZED (
+  SELECT CASE WHEN (SELECT epoch FROM ${tables.limitEpoch}) <> $10::bigint OR (${mustWait}) THEN 0 ELSE $4::int END AS size
+)`;
+};
+
+const pickFromOneRange = (tables: Tables, from: From): string => `
 picked AS MATERIALIZED (
   SELECT ctid FROM (
-    ${rangeSql(tables, "ctid", "($2::bigint[])[1]")}
+    ${rangeSql(tables, from, "ctid", "1")}
     LIMIT (SELECT least(size, ($5::int[])[($3::int[])[1]]) FROM allowance)
     FOR NO KEY UPDATE SKIP LOCKED
   ) AS runnable
@@ -77,11 +103,11 @@ const takenSql = (rows: string): string => `
   ORDER BY request, ${runOrder} LIMIT (SELECT size FROM allowance)`;
 
 /** Reads a little more than an even share at first: ranges that fill evenly rarely differ by more. */
-const pickFromManyRanges = (tables: Tables): string => {
+const pickFromManyRanges = (tables: Tables, from: From): string => {
   const orderColumns = "priority, due_at, position";
   const headsSql = (condition: string, size: string): string => `
   SELECT place, request, head.* FROM queue_type CROSS JOIN LATERAL (
-    ${rangeSql(tables, orderColumns, "queue_type.number")} LIMIT ${size}
+    ${rangeSql(tables, from, orderColumns, "queue_type.place", "queue_type.number")} LIMIT ${size}
   ) AS head WHERE ${condition}`;
   return `
 queue_type AS MATERIALIZED (
@@ -108,7 +134,7 @@ share AS MATERIALIZED (
 ),
 picked AS MATERIALIZED (
   SELECT runnable.ctid, share.place FROM share
-  CROSS JOIN LATERAL (${rangeSql(tables, `ctid, ${orderColumns}`, "($2::bigint[])[share.place]")}
+  CROSS JOIN LATERAL (${rangeSql(tables, from, `ctid, ${orderColumns}`, "share.place")}
     LIMIT share.quota FOR NO KEY UPDATE SKIP LOCKED) AS runnable
   ORDER BY ($3::int[])[share.place], ${runOrder}
 )`;
@@ -130,10 +156,10 @@ const takenPlacesSql = (single: boolean): string => {
 ) AS taken (${columns.join(", ")}, ordinal)`;
 };
 
-const claimSql = (tables: Tables, single: boolean, attemptsLeft: string): string => `
+const claimSql = (tables: Tables, from: From, single: boolean, attemptsLeft: string): string => `
 WITH ${clockCte("$1")},
-${allowanceSql(tables, attemptsLeft)},
-${single ? pickFromOneRange(tables) : pickFromManyRanges(tables)}
+${allowanceSql(tables, from, attemptsLeft)},
+${single ? pickFromOneRange(tables, from) : pickFromManyRanges(tables, from)}
 UPDATE ${tables.job} AS j SET
   status = 'running',
   ready = false,
@@ -142,6 +168,7 @@ UPDATE ${tables.job} AS j SET
   lease_token = $7,
   lease_version = j.lease_version + 1,
   leased_by = $8,
+  deployment = $11,
   expired_leases = j.expired_leases + CASE WHEN j.status = 'running' THEN 1 ELSE 0 END,
   last_failed_at = CASE WHEN j.status = 'running' THEN j.due_at ELSE j.last_failed_at END,
   scheduled_at = CASE WHEN j.status = 'running' THEN j.due_at ELSE j.scheduled_at END,
@@ -195,14 +222,19 @@ const claimFrom = async (
   limit: number,
 ): Promise<StateJob[] | typeof staleRules> => {
   if (queueTypes.length === 0 || limit <= 0) return [];
-  const single = queueTypes.length === 1;
+  const { cursors } = database;
   const numbers = arrayLiteral(queueTypes.map(({ number }) => number));
   const overrides = readAttemptOverrides(queueTypes, call.maxAttempts);
   const { epoch } = database.limits;
-  const claim = (unlessSomeAreDue: boolean): Promise<readonly SqlRow[]> =>
+  const single = queueTypes.length === 1 ? "one" : "many";
+  const claim = (
+    name: string,
+    from: From,
+    [condition, ...params]: SqlStatement["params"],
+  ): Promise<readonly SqlRow[]> =>
     database.query(call.ctx, {
-      name: `claim_${single ? "one" : "many"}${overrides.suffix}`,
-      sql: (tables) => claimSql(tables, single, overrides.attemptsLeft("$11")),
+      name: `claim_${single}${name}`,
+      sql: (tables) => claimSql(tables, from, single === "one", overrides.attemptsLeft("$12")),
       params: [
         call.now ?? null,
         numbers,
@@ -212,18 +244,47 @@ const claimFrom = async (
         call.leaseMs,
         call.leaseToken,
         call.workerId,
-        unlessSomeAreDue,
+        condition!,
         epoch,
-        ...overrides.params,
+        call.deployment ?? null,
+        ...params,
       ],
     });
-  let rows = await claim(true);
+  const fromBeginning = (unlessSomeAreDue: boolean): Promise<readonly SqlRow[]> =>
+    claim(overrides.suffix, "beginning", [unlessSomeAreDue, ...overrides.params]);
+  const fromCursor = (cursor: ClaimCursor): Promise<readonly SqlRow[]> =>
+    claim("_from_cursor", "cursor", [cursor.since, ...cursorParams(cursor, queueTypes)]);
+  const read = (rows: readonly SqlRow[]): StateJob[] =>
+    inClaimOrder(rows).map(createReader(queueTypes, call));
+
+  // With a time of its own, or in a transaction, a claim must see all that it would see without a cursor.
+  const mayUseCursor = call.now === undefined && call.ctx === undefined;
+  const cursor = mayUseCursor ? cursors.find(queueTypes) : undefined;
+  if (cursor !== undefined) {
+    const jobs = read(await fromCursor(cursor));
+    cursors.advance(cursor, queueTypes, jobs);
+    if (jobs.length > 0) return jobs;
+  }
+
+  const startedAt = performance.now();
+  let rows = await fromBeginning(true);
+  const tookMs = performance.now() - startedAt;
   if (rows.length === 0) {
     const promotion = await promoteDueJobs(database, call, numbers, overrides, epoch);
     if (promotion.epoch !== epoch) return staleRules;
-    if (promotion.promoted > 0) rows = await claim(false);
+    if (promotion.promoted > 0) rows = await fromBeginning(false);
   }
-  return inClaimOrder(rows).map(createReader(queueTypes, call));
+  const jobs = read(rows);
+  const asked = Math.min(limit, askedOf(queueTypes, limits));
+  if (mayUseCursor && jobs.length > 0 && jobs.length >= asked) cursors.begin(queueTypes, jobs, tookMs);
+  return jobs;
+};
+
+const askedOf = (queueTypes: readonly QueueType[], limits: readonly number[]): number => {
+  let asked = 0;
+  for (const request of new Set(queueTypes.map((queueType) => queueType.request)))
+    asked += limits[request - 1] ?? 0;
+  return asked;
 };
 
 const isLimited = ({ limits }: Database, { queue }: QueueType): boolean =>
@@ -288,9 +349,9 @@ export const claimJobs = async (database: Database, call: ClaimJobsCall): Promis
   const held = call.isRepeat === true ? await findClaimedByToken(database, call) : [];
   const limits = remainingLimits(call.requests, held);
   const limit = call.limit - held.length;
-  for (;;) {
-    const claimed = await claimOnce(database, call, limits, limit);
+  for (let current = database; ;) {
+    const claimed = await claimOnce(current, call, limits, limit);
     if (claimed !== staleRules) return [...held, ...claimed];
-    await database.limits.load(call.ctx);
+    current = { ...database, limits: await database.limits.load(call.ctx) };
   }
 };

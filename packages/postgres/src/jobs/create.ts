@@ -10,7 +10,15 @@ import {
 } from "leasehold/adapter";
 import type { Call, Context, Database, Statement } from "../database/database.ts";
 import { hasSqlState } from "../database/errors.ts";
-import { clockCte, defineRows, now, type RowsColumn, type RowsParameter, text } from "../database/sql.ts";
+import {
+  arrayLiteral,
+  clockCte,
+  defineRows,
+  now,
+  type RowsColumn,
+  type RowsParameter,
+  text,
+} from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { registrationFor } from "../limits/rules.ts";
 import { hasRareValues, insertedColumns, insertedValues } from "../rows/job-table.ts";
@@ -81,19 +89,40 @@ const newValues = ({ schema }: Tables, rare: boolean): Record<string, string> =>
 
 interface InsertShape {
   readonly single: boolean;
-  /** In a transaction of the caller, which a conflict would abort, the statement checks the ids first. */
-  readonly lookFirst: boolean;
+  /** In a transaction of the caller, which a conflict would abort, the statement skips taken ids and returns them. */
+  readonly skipsTaken: boolean;
   /** With the columns that are rarely inserted. */
   readonly rare: boolean;
 }
 
-const insertSql = (tables: Tables, { single, lookFirst, rare }: InsertShape): string => {
-  const { job, idType, limitDelta } = tables;
-  const isTaken = single ? `id = $2::${idType}` : `id = ANY ($2::${idType}[])`;
+// A look-up of the ids before the insert would read the whole table under old statistics. The insert goes by the primary key.
+const takenSql = (idType: string, single: boolean): string =>
+  single
+    ? `
+taken AS MATERIALIZED (SELECT $2::${idType} AS id WHERE NOT EXISTS (SELECT FROM inserted)),`
+    : `
+taken AS MATERIALIZED (
+  SELECT id FROM (SELECT id FROM unnest($2::${idType}[]) AS given (id) EXCEPT SELECT id FROM inserted) AS missing
+  WHERE (SELECT count(*) FROM inserted) < cardinality($2::${idType}[])
+),`;
+
+const reportedSql = (tables: Tables, skipsTaken: boolean): string => `
+reported AS (
+  INSERT INTO ${tables.limitDelta} (queue, queue_type, claim_key, group_key, ordered, arrived)
+  SELECT queue, queue_type, claim_key, group_key, bool_or(ordered IS NOT NULL), count(*)
+  FROM inserted WHERE ready AND queue_type IS NOT NULL ${skipsTaken ? "AND NOT EXISTS (SELECT FROM taken)" : ""}
+  GROUP BY queue, queue_type, claim_key, group_key
+),`;
+
+const insertSql = (tables: Tables, { single, skipsTaken, rare }: InsertShape): string => {
+  const { job, idType } = tables;
   const values = newValues(tables, rare);
+  const returned = [
+    ...(skipsTaken ? ["id"] : []),
+    ...(rare ? ["queue", "queue_type", "claim_key", "group_key", "ordered", "ready"] : []),
+  ];
   return `
 WITH ${clockCte("$1")},
-taken AS MATERIALIZED (SELECT id FROM ${job} WHERE ${lookFirst ? isTaken : "false"}),
 inserted AS (
   INSERT INTO ${job} (${Object.keys(values).join(", ")})
   SELECT ${Object.values(values).join(", ")}
@@ -103,32 +132,24 @@ inserted AS (
       clock.now, coalesce(run_at, least(clock.now + coalesce(run_after, 0), 8640000000000000))
     ) AS due_time
   ) AS schedule
-  WHERE NOT EXISTS (SELECT FROM taken)
-  ${rare ? "RETURNING queue, queue_type, claim_key, group_key, ordered, ready" : ""}
-)
-${
-  rare
-    ? `, reported AS (
-  INSERT INTO ${limitDelta} (queue, queue_type, claim_key, group_key, ordered, arrived)
-  SELECT queue, queue_type, claim_key, group_key, bool_or(ordered IS NOT NULL), count(*)
-  FROM inserted WHERE ready AND queue_type IS NOT NULL GROUP BY queue, queue_type, claim_key, group_key
-)`
-    : ""
-}
-SELECT ${now} AS now, taken.id AS taken FROM (SELECT) AS always LEFT JOIN taken ON true`;
+  ${skipsTaken ? "ON CONFLICT (id) DO NOTHING" : ""}
+  ${returned.length > 0 ? `RETURNING ${returned.join(", ")}` : ""}
+),${skipsTaken ? takenSql(idType, single) : ""}${rare ? reportedSql(tables, skipsTaken) : ""}
+always AS (SELECT ${now} AS now)
+SELECT now${skipsTaken ? ", taken.id AS taken FROM always LEFT JOIN taken ON true" : ", NULL AS taken FROM always"}`;
 };
 
 const insertStatement = (
   { tables: { idType } }: Database,
   now: number | undefined,
   jobs: readonly Insertion[],
-  lookFirst: boolean,
+  skipsTaken: boolean,
 ): Statement => {
   const single = jobs.length === 1;
   const rare = jobs.some(hasRareValues);
   return {
-    name: `insert_${single ? "one" : "many"}_${lookFirst ? "checked" : "plain"}${rare ? "_rare" : ""}`,
-    sql: (tables) => insertSql(tables, { single, lookFirst, rare }),
+    name: `insert_${single ? "one" : "many"}_${skipsTaken ? "checked" : "plain"}${rare ? "_rare" : ""}`,
+    sql: (tables) => insertSql(tables, { single, skipsTaken, rare }),
     params: [now ?? null, ...newRows(idType, rare).params(jobs)],
   };
 };
@@ -140,8 +161,26 @@ const insert = async (
 ): Promise<number> => {
   const rows = await database.query(ctx, insertStatement(database, given, insertions, ctx !== undefined));
   const taken = rows.filter((row) => row["taken"] !== null).map((row) => text(row["taken"]));
-  if (taken.length > 0) throw new JobAlreadyExistsError(taken);
+  if (taken.length > 0) {
+    await removeInserted(database, ctx, insertions, new Set(taken));
+    throw new JobAlreadyExistsError(taken);
+  }
   return Number(rows[0]?.["now"]);
+};
+
+/** All jobs of a call are stored, or none: the caller may catch the error and commit. */
+const removeInserted = async (
+  { query, tables: { job, idType } }: Database,
+  ctx: Context | undefined,
+  insertions: readonly Insertion[],
+  taken: ReadonlySet<string>,
+): Promise<void> => {
+  const ids = insertions.filter(({ id }) => !taken.has(id)).map(({ id }) => id);
+  if (ids.length === 0) return;
+  await query(ctx, {
+    sql: `DELETE FROM ${job} WHERE id = ANY ($1::${idType}[])`,
+    params: [arrayLiteral(ids)],
+  });
 };
 
 /** A transaction of the adapter, which a conflict may abort. */
@@ -283,11 +322,13 @@ const createDeduplicated = async (
 };
 
 /**
- * Finds the taken ids, which the error of the database does not contain, outside the aborted transaction. If none is found,
- * another transaction took a place in a sequence, or was rolled back.
+ * Finds the taken ids, which the error of the database does not contain. If none is found, another transaction took a place in
+ * a sequence, or was rolled back. The transaction of a caller is aborted, and another connection may not be free: then all ids
+ * are reported.
  */
 const findTaken = async (database: Database, call: Call, jobs: readonly NewJob[]): Promise<string[]> => {
   const ids = jobs.map(({ id }) => id);
+  if (call.ctx !== undefined) return ids;
   const known = await getJobs(database, { now: call.now, jobIds: ids });
   const taken = known.flatMap((job) => (job === undefined ? [] : [job.id]));
   return taken.length > 0 ? taken : ids;

@@ -3,6 +3,9 @@ import type { SqlStatement } from "../database/provider.ts";
 import { arrayLiteral } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 
+/** The recurring job in the text that core has written, as it is indexed. */
+const recurringJobId = `((j.recurrence::jsonb ->> 'id') COLLATE "C")`;
+
 type Param = SqlStatement["params"][number];
 
 /** The conditions of a filter on the table `j`, with their parameters. There is always at least one. */
@@ -20,6 +23,11 @@ export const filterConditions = (
   };
   const oneOf = (values: readonly string[] | undefined, column: string, type = "text"): void =>
     add(values && arrayLiteral(values), (list) => `j.${column} = ANY (${list}::${type}[])`);
+  // An index has the order of a page only for a comparison with one value.
+  const among = (values: readonly string[] | undefined, column: string): void => {
+    if (values?.length === 1) add(values[0], (value) => `${column} = ${value}::text`);
+    else add(values && arrayLiteral(values), (list) => `${column} = ANY (${list}::text[])`);
+  };
   const ofFamily = (id: string | undefined, column: string, further: string): void =>
     add(
       id === undefined || isId(id) ? id : null,
@@ -37,12 +45,15 @@ export const filterConditions = (
   oneOf(filter.typeNames, "type_name");
   oneOf(filter.sequenceTypeNames, "sequence_type_name");
   oneOf(filter.deduplicationKeys, "deduplication_key");
+  among(filter.groups, "j.group_key");
+  among(filter.recurringJobIds, recurringJobId);
   oneOf(filter.failureReasons, "failure_reason");
   oneOf(filter.fingerprints, "fingerprint");
   oneOf(filter.leasedBy, "leased_by");
   // The conditions of the indexes: no other jobs have these values.
   if (filter.fingerprints !== undefined) conditions.push("j.status = 'failed'", "j.fingerprint IS NOT NULL");
   if (filter.leasedBy !== undefined) conditions.push("j.status = 'running'");
+  if (filter.recurringJobIds !== undefined) conditions.push("j.recurrence IS NOT NULL");
   // The indexes lack the first job of a sequence and the root of a tree: these are found by their ids.
   ofFamily(filter.sequenceId, "sequence_id", "j.sequence_index > 0");
   ofFamily(filter.rootSequenceId, "root_sequence_id", "j.root_sequence_id <> j.id");

@@ -16,6 +16,7 @@ import type { SqlRow } from "../database/provider.ts";
 import {
   arrayLiteral,
   clockCte,
+  defineRows,
   isNull,
   now,
   nowSql,
@@ -29,7 +30,7 @@ import { expiredAttemptsSql, expiredLeaseColumns, keepAttemptsSql } from "../his
 import { insertDeltas } from "../limits/deltas.ts";
 import { pickColumns } from "../rows/job-table.ts";
 import { asStateJob, lockedColumns, toLockedJob } from "../rows/locks.ts";
-import { attemptsLeftSql, isExpired } from "../rows/runnable.ts";
+import { isExpired, mayRunAgainSql } from "../rows/runnable.ts";
 import { settleDependants } from "./dependants.ts";
 import { hasCandidates } from "./promote.ts";
 
@@ -42,42 +43,81 @@ const leaseStateColumns = (table: string): string => columns.select(table);
 const toLeaseState = (row: SqlRow): LeaseState | undefined =>
   isNull(row["status"]) ? undefined : columns.read(row);
 
+/** The completion changes no other row: neither those of dependants nor the counters of limits. */
+const isPlainSql = "NOT j.has_dependants AND j.counted_in IS NULL AS is_plain";
+
 type LockCall = Call & { readonly ctx: Context } & LockHeldJobsCall;
 
 /** Nearly every transaction of a handler begins with the lock of one job, so that has a statement of its own. */
 const lockOne = ({ query, tables }: Database, call: LockCall, jobId: string): Promise<readonly SqlRow[]> =>
   query(call.ctx, {
     name: "lock_held_job",
-    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${leaseStateColumns("j")} FROM ${tables.job} AS j
+    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${isPlainSql}, ${leaseStateColumns("j")} FROM ${tables.job} AS j
       WHERE j.id = $2 FOR NO KEY UPDATE`,
     params: [call.now ?? null, jobId],
   });
 
+const leaseRows = defineRows<HeldLease>((idType) => [
+  { name: "id", type: idType, read: ({ jobId }) => jobId },
+  { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
+]);
+
+// Returns one row if all leases are valid and all jobs are plain, otherwise a row for each job. The time is read after all rows
+// are locked.
+const lockManySql = ({ job, idType }: Tables): string => `
+WITH locked AS MATERIALIZED (
+  SELECT j.id, ${isPlainSql}, ${leaseStateColumns("j")} FROM ${job} AS j
+  WHERE j.id = ANY ($2::${idType}[]) ORDER BY j.id FOR NO KEY UPDATE
+),
+valid AS MATERIALIZED (
+  SELECT ${nowSql("$1")} AS now, count(*) AS jobs, min(locked.leased_until) AS leased_until
+  FROM ${leaseRows(idType).source("lease", 2, false)} JOIN locked ON locked.id = lease.id
+  WHERE locked.is_plain AND locked.leased_until IS NOT NULL AND locked.lease_token = lease.token
+),
+verdict AS MATERIALIZED (
+  SELECT now, (jobs = $4::int AND leased_until > now) IS TRUE AS all_plain FROM valid
+)
+SELECT verdict.now, verdict.all_plain, locked.* FROM verdict LEFT JOIN locked ON NOT verdict.all_plain`;
+
 const lockMany = (
   { query, tables }: Database,
   call: LockCall,
-  jobIds: readonly string[],
+  leases: readonly HeldLease[],
 ): Promise<readonly SqlRow[]> =>
   query(call.ctx, {
     name: "lock_held_jobs",
-    sql: () => `SELECT ${nowSql("$1")} AS now, j.id, ${leaseStateColumns("j")} FROM ${tables.job} AS j
-      WHERE j.id = ANY ($2::${tables.idType}[]) ORDER BY j.id FOR NO KEY UPDATE`,
-    params: [call.now ?? null, arrayLiteral(jobIds)],
+    sql: lockManySql,
+    params: [call.now ?? null, ...leaseRows(tables.idType).params(leases), call.leases.length],
   });
 
 const judge = ({ leaseToken }: HeldLease, row: SqlRow | undefined): LockResult => {
   const state = row && toLeaseState(row);
   if (row === undefined || state === undefined) return refuse("not_found", undefined);
-  return findRefusal(state, leaseToken, Number(row["now"])) ?? { kind: "locked" };
+  return findRefusal(state, leaseToken, Number(row["now"])) ?? locked;
 };
 
+const locked: LockResult = { kind: "locked" };
+
 export const lockHeldJobs = async (database: Database, call: LockCall): Promise<LockResult[]> => {
-  const jobIds = call.leases.map(({ jobId }) => jobId).filter(database.isId);
-  if (jobIds.length === 0) return call.leases.map(() => refuse("not_found", undefined));
-  const rows = await (jobIds.length === 1
-    ? lockOne(database, call, jobIds[0]!)
-    : lockMany(database, call, jobIds));
+  const leases = call.leases.filter(({ jobId }) => database.isId(jobId));
+  if (leases.length === 0) return call.leases.map(() => refuse("not_found", undefined));
+  if (leases.length === 1) {
+    const [only] = leases;
+    const [row] = await lockOne(database, call, only!.jobId);
+    database.plainLocks.set(call.ctx, row?.["is_plain"] === true ? [only!.jobId] : []);
+    return call.leases.map((lease) => judge(lease, lease === only ? row : undefined));
+  }
+  const rows = await lockMany(database, call, leases);
+  if (rows[0]?.["all_plain"] === true) {
+    database.plainLocks.set(
+      call.ctx,
+      leases.map(({ jobId }) => jobId),
+    );
+    return call.leases.map(() => locked);
+  }
   const rowOf = new Map(rows.map((row) => [text(row["id"]), row]));
+  const plain = rows.filter((row) => row["is_plain"] === true).map((row) => text(row["id"]));
+  database.plainLocks.set(call.ctx, plain);
   return call.leases.map((lease) => judge(lease, rowOf.get(lease.jobId)));
 };
 
@@ -88,11 +128,11 @@ const reapSql = (tables: Tables): string => {
 WITH ${clockCte("$1")},
 expired AS MATERIALIZED (
   SELECT j.id, ${expiredLeaseColumns("j")}, j.counted_in,
-    ${attemptsLeftSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
+    ${mayRunAgainSql("j", "($5::int[])[array_position($4::text[], j.type_name)]")} AS may_retry
   FROM ${job} AS j WHERE ${isExpired}
   ORDER BY j.due_at LIMIT $2::int FOR NO KEY UPDATE SKIP LOCKED
 ),
-${keepAttemptsSql(tables, expiredAttemptsSql("expired", { error: "$3", fingerprint: "$6" }))}
+${keepAttemptsSql(tables, expiredAttemptsSql("expired"))}
 UPDATE ${job} AS j SET
   lease_token = NULL,
   leased_by = NULL,
@@ -173,8 +213,8 @@ const reap = (database: Database, call: Call & ReapCall): Promise<ReapedJob[]> =
 const renewSql = ({ job, idType }: Tables): string => `
 WITH ${clockCte("$1")},
 lease AS MATERIALIZED (
-  SELECT * FROM ${unnestParameters([`$2::${idType}[]`, "$3::text[]", "$4::bigint[]", "$5::text[]"])} WITH ORDINALITY
-    AS t (id, token, ms, progress, ordinal) LIMIT (SELECT 2147483647)
+  SELECT * FROM ${unnestParameters([`$2::${idType}[]`, "$3::text[]", "$4::bigint[]", "$5::text[]", "$6::int[]"])} WITH ORDINALITY
+    AS t (id, token, ms, progress, last_attempt, ordinal) LIMIT (SELECT 2147483647)
 ),
 held AS MATERIALIZED (
   SELECT j.id FROM ${job} AS j JOIN lease ON lease.id = j.id
@@ -182,7 +222,9 @@ held AS MATERIALIZED (
   ORDER BY j.id FOR NO KEY UPDATE OF j SKIP LOCKED
 ),
 renewed AS (
-  UPDATE ${job} AS j SET due_at = ${now} + lease.ms, progress = coalesce(lease.progress, j.progress)
+  UPDATE ${job} AS j SET due_at = ${now} + lease.ms, progress = coalesce(lease.progress, j.progress),
+    attempt = coalesce(lease.last_attempt, j.attempt),
+    expired_leases = CASE WHEN lease.last_attempt IS NULL THEN j.expired_leases ELSE -abs(j.expired_leases) END
   FROM held JOIN lease ON lease.id = held.id
   WHERE j.id = held.id AND j.lease_token = lease.token
   RETURNING j.id, j.due_at, lease.ordinal
@@ -215,6 +257,7 @@ export const renewLeases = async (
       arrayLiteral(leases.map(({ leaseToken }) => leaseToken)),
       arrayLiteral(leases.map(({ leaseMs }) => leaseMs)),
       arrayLiteral(leases.map(({ progress }) => progress ?? null)),
+      arrayLiteral(leases.map(({ lastAttempt }) => lastAttempt ?? null)),
     ],
   });
   const rowOf = new Map(leases.map((lease, index) => [lease, rows[index]]));

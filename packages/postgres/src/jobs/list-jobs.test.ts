@@ -22,6 +22,8 @@ describe("a long list of jobs whose ids are in the order of time", () => {
     pool = new pg.Pool({ connectionString: inject("postgres18Url"), max: 1 });
     const jobs = Array.from({ length: 40 }, (_, n) => ({
       ...newJob({ id: idAt(begin + n, 0), typeName: n === 0 ? "rare" : "work" }),
+      ...(n === 2 && { group: "acme" }),
+      ...(n === 3 && { recurrence: '{"id":"nightly"}' }),
     }));
     for (const [n, job] of jobs.entries()) await fixture.adapter.createJobs({ jobs: [job], now: begin + n });
     // 120,000 more, later than these.
@@ -68,6 +70,22 @@ describe("a long list of jobs whose ids are in the order of time", () => {
   };
 
   const rowsRead = (work: () => Promise<unknown>): Promise<number> => countRowsRead(fixture, pool, work);
+
+  it("finds the jobs of a group or of a recurring job by an index", async () => {
+    for (const filter of [
+      { groups: ["acme"] },
+      { groups: ["acme"], statuses: ["pending", "completed"] as const },
+      { recurringJobIds: ["nightly"] },
+    ]) {
+      let page: JobPage | undefined;
+      const read = await rowsRead(async () => {
+        page = await list(filter);
+      });
+      expect(page!.jobs, JSON.stringify(filter)).toHaveLength(1);
+      expect(page!.next).toBeNull();
+      expect(read, JSON.stringify(filter)).toBeLessThan(100);
+    }
+  });
 
   it("shows the newest at once", async () => {
     let page: JobPage | undefined;

@@ -127,6 +127,10 @@ const isNarrow = ({
   // All jobs that have failed may be too many to search their inputs at once.
   (inputContains === undefined && statuses?.length === 1 && ["failed", "running"].includes(statuses[0]!));
 
+/** Whether an index has the jobs of the filter in the order of a page. */
+const isByOwner = ({ groups, recurringJobIds }: JobFilter): boolean =>
+  groups?.length === 1 || recurringJobIds?.length === 1;
+
 // No job is older than this.
 const earliest = Date.UTC(2020, 0, 1);
 // The most that the clock of a process may differ from that of the store.
@@ -237,6 +241,14 @@ const withTypesOfKeys = async (database: Database, call: ListCall): Promise<List
 
 export const listJobs = async (database: Database, given: ListCall): Promise<JobPage> => {
   const call = isNarrow(given.filter) ? given : await withTypesOfKeys(database, given);
+  if (!isNarrow(call.filter) && isByOwner(call.filter)) {
+    return byIndexOnly(
+      database,
+      call.ctx,
+      async (ctx) =>
+        (await listFewJobs(database, { ...call, ctx })) ?? (await listByCreation(database, { ...call, ctx })),
+    );
+  }
   if (isNarrow(call.filter) || !(await hasTimeOrderedIds(database, call)))
     return listByCreation(database, call);
   return byIndexOnly(

@@ -199,18 +199,21 @@ describe("a recurring job that another transaction has locked", () => {
   const put = (id: string, ctx: Parameters<PgStateAdapter["recurring"]["putRecurring"]>[0]["ctx"]) =>
     adapter.recurring.putRecurring({
       ctx,
-      job: {
-        id,
-        owner: null,
-        paused: false,
-        version: 1,
-        nextNominalAt: 1,
-        runsAt: 1,
-        lastSequenceId: null,
-        timeZoneVersion: "",
-        tickHistory: "",
-        definition: "",
-      },
+      jobs: [
+        {
+          id,
+          owner: null,
+          paused: false,
+          version: 1,
+          nextNominalAt: 1,
+          runsAt: 1,
+          lastSequenceId: null,
+          timeZoneVersion: "",
+          computedAt: 0,
+          tickHistory: "",
+          definition: "",
+        },
+      ],
     });
 
   it("is passed over by a tick, which does not wait for it", async () => {
@@ -235,7 +238,7 @@ describe("a recurring job that another transaction has locked", () => {
     await other.query("BEGIN");
     await other.query(`SELECT FROM ${fixture.schema}.recurring_job WHERE id = 'a' FOR UPDATE`);
     await other.query(`UPDATE ${fixture.schema}.recurring_job SET version = 2 WHERE id = 'a'`);
-    const changing = adapter.runInTransaction((ctx) => adapter.recurring.lockRecurring({ ctx, id: "a" }));
+    const changing = adapter.runInTransaction((ctx) => adapter.recurring.lockRecurring({ ctx, ids: ["a"] }));
     await until(async () => {
       const { rows } = await other.query(
         `SELECT FROM pg_locks WHERE NOT granted AND pid <> pg_backend_pid()
@@ -244,6 +247,6 @@ describe("a recurring job that another transaction has locked", () => {
       return rows.length > 0;
     }, "the change waits");
     await other.query("COMMIT");
-    expect((await changing)?.version).toBe(2);
+    expect((await changing)[0]?.version).toBe(2);
   });
 });

@@ -1,6 +1,6 @@
 import type { CountAheadCall, NextRunnableCall } from "leasehold/adapter";
 import type { Call, Database } from "../database/database.ts";
-import { arrayLiteral, clockCte, now, numberOrNull } from "../database/sql.ts";
+import { arrayLiteral, clockCte, now, numberOrNull, unnestParameters } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { limitParams } from "../limits/claim.ts";
 import {
@@ -44,6 +44,8 @@ export const countAhead = async (
           WHERE ${place} AND other.queue = j.queue
             AND CASE WHEN j.queue_type IS NULL THEN other.queue_type IS NULL ELSE other.claim_key = j.claim_key END
             AND ${runsBeforeSql("other", "j")}
+            AND (j.queue_type IS NOT NULL OR $4::text[] IS NULL OR other.type_name = ANY ($4::text[]))
+            AND other.type_name <> ALL ($5::text[])
           LIMIT $3::int
         ) AS counted
       )`;
@@ -51,7 +53,13 @@ export const countAhead = async (
     sql: `WITH ${clockCte("$1")}
       SELECT least(${places.map(countIn).join(" + ")}, $3::int) AS ahead
       FROM ${tables.job} AS j WHERE j.id = $2::${tables.idType} AND j.status = 'pending'`,
-    params: [call.now ?? null, call.jobId, call.cap],
+    params: [
+      call.now ?? null,
+      call.jobId,
+      call.cap,
+      call.typeNames === undefined ? null : arrayLiteral(call.typeNames),
+      arrayLiteral(call.exceptTypeNames ?? []),
+    ],
   });
   return row === undefined ? null : Number(row["ahead"]);
 };
@@ -59,7 +67,7 @@ export const countAhead = async (
 // Each part reads the first row of an index in the order of that index, which leaves the planner one plan. Ready jobs that are
 // not due exist only after the clock has gone back; then all of them are read.
 const nextSql = ({ job, limitEpoch }: Tables, attemptsLeft: string): string => `
-WITH ${clockCte("$1")}, queue_type AS MATERIALIZED (SELECT * FROM unnest($2::bigint[]) AS t (number))
+WITH ${clockCte("$1")}, queue_type AS MATERIALIZED (SELECT * FROM ${unnestParameters(["$2::bigint[]"])} AS t (number))
 SELECT min(next.due_at) - ${now} AS next_in, (SELECT epoch FROM ${limitEpoch}) AS epoch FROM (
   SELECT coalesce(
     (SELECT ${now} FROM ${job} AS j WHERE ${runnableSql("queue_type.number")} ORDER BY ${runOrder} LIMIT 1),
@@ -126,9 +134,9 @@ const nextOnce = async (database: Database, call: NextCall): Promise<number | nu
 };
 
 export const nextRunnableIn = async (database: Database, call: NextCall): Promise<number | null> => {
-  for (;;) {
-    const next = await nextOnce(database, call);
+  for (let current = database; ;) {
+    const next = await nextOnce(current, call);
     if (next !== undefined) return next;
-    await database.limits.load(call.ctx);
+    current = { ...database, limits: await database.limits.load(call.ctx) };
   }
 };

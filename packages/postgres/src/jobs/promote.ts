@@ -65,7 +65,7 @@ promoted AS (
   UPDATE ${job} AS j SET ready = true
   WHERE j.id = ANY (ARRAY(SELECT id FROM due WHERE ${areRulesKnown})) RETURNING 1
 ),
-${keepAttemptsSql(tables, `${expiredAttemptsSql("expired", { error: "NULL", fingerprint: "NULL" })} WHERE ${areRulesKnown}`)}
+${keepAttemptsSql(tables, `${expiredAttemptsSql("expired")} WHERE ${areRulesKnown}`)}
 SELECT count(*) AS promoted, (SELECT epoch FROM ${limitEpoch}) AS epoch FROM promoted`;
 };
 

@@ -8,7 +8,7 @@ import type {
   StateSequence,
 } from "leasehold/adapter";
 import type { Call, Context, Database } from "../database/database.ts";
-import { arrayLiteral } from "../database/sql.ts";
+import { arrayLiteral, unnestParameters } from "../database/sql.ts";
 import { jobColumns, pickColumns, toStateJob } from "../rows/job-table.ts";
 import { asStateJob, currentJobIdSql, lockCurrentJobs } from "../rows/locks.ts";
 import { filterConditions } from "./filter.ts";
@@ -48,7 +48,7 @@ export const getSequences = async (
 ): Promise<(StateSequence | undefined)[]> => {
   const rows = await query(call.ctx, {
     name: "get_sequences",
-    sql: () => `WITH wanted AS MATERIALIZED (SELECT DISTINCT id FROM unnest($1::${tables.idType}[]) AS t (id))
+    sql: () => `WITH wanted AS MATERIALIZED (SELECT DISTINCT id FROM ${unnestParameters([`$1::${tables.idType}[]`])} AS t (id))
       SELECT ${jobColumns("j")} FROM ${tables.job} AS j WHERE j.id = ANY (ARRAY(
         SELECT id FROM wanted UNION SELECT ${currentJobIdSql(tables, "wanted.id")} FROM wanted
       ))`,

@@ -1,5 +1,6 @@
 import type { Context, Database } from "../database/database.ts";
-import { defineRows } from "../database/sql.ts";
+import type { SqlRow } from "../database/provider.ts";
+import { defineRows, isNull, numberOrNull, text, textOrNull } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { LockedJob } from "../rows/locks.ts";
 
@@ -75,38 +76,20 @@ export const insertDeltas = async (
   });
 };
 
-// The counters that the rules put a running job in, without those that it is in.
-const missing = `(
-  CASE WHEN j.queue_type IS NOT NULL AND (j.ordered IS NOT NULL OR CASE WHEN t.group_limits THEN t.group_concurrency
-    WHEN q.group_limits THEN q.group_concurrency END IS NOT NULL) THEN 1 ELSE 0 END
-  | CASE WHEN t.concurrency IS NULL THEN 0 ELSE 2 END
-  | CASE WHEN q.concurrency IS NULL THEN 0 ELSE 4 END
-) & ~coalesce(j.counted_in, 0)`;
+/** What holds up a group as a whole: the job whose failure stopped it, and the end of its pause. */
+export interface GroupHold {
+  readonly stoppedBy: string | null;
+  readonly pausedUntil: number | null;
+}
 
-/** A delta with negative numbers adds jobs to the counters. */
-const countSql = ({ job, limitRule, limitDelta }: Tables, wait: boolean): string => `
-WITH uncounted AS MATERIALIZED (
-  SELECT j.id, j.queue, j.queue_type, j.claim_key, j.group_key, j.ordered, ${missing} AS counted_in FROM ${job} AS j
-  LEFT JOIN ${limitRule} AS t ON t.queue = j.queue AND t.queue_type = coalesce(j.queue_type, j.claim_key)
-  LEFT JOIN ${limitRule} AS q ON q.queue = j.queue AND q.queue_type = 0
-  WHERE j.status = 'running' AND j.queue = $1::text AND ${missing} <> 0
-  ORDER BY j.id FOR NO KEY UPDATE OF j ${wait ? "" : "SKIP LOCKED"}
-),
-counted AS (
-  UPDATE ${job} AS j SET counted_in = coalesce(j.counted_in, 0) | u.counted_in FROM uncounted AS u WHERE j.id = u.id AND j.status = 'running'
-  RETURNING u.*
-)
-INSERT INTO ${limitDelta} (${deltaColumns})
-SELECT queue, coalesce(queue_type, claim_key), claim_key, group_key, bool_or(ordered IS NOT NULL), 0,
-  ${[1, 2, 4].map((bit) => `-count(*) FILTER (WHERE counted_in & ${bit} <> 0)`).join(", ")}
-FROM counted GROUP BY queue, queue_type, claim_key, group_key`;
-
-/** Counts running jobs against limits set after their claim. Without `wait`, locked jobs are skipped. */
-export const countRunningJobs = async (
-  { query, tables }: Database,
-  ctx: Context | undefined,
-  queue: string,
-  wait = true,
-): Promise<void> => {
-  await query(ctx, { sql: countSql(tables, wait), params: [queue] });
+/** The hold of a group after deltas that are not applied yet, in their order. */
+export const holdAfter = (group: SqlRow, deltas: readonly SqlRow[]): GroupHold => {
+  let stoppedBy = textOrNull(group["stopped_by"]);
+  let pausedUntil = numberOrNull(group["paused_until"]);
+  for (const delta of deltas) {
+    if (!isNull(delta["paused_until"])) pausedUntil = Number(delta["paused_until"]);
+    else if (!isNull(delta["stopped_by"])) stoppedBy = text(delta["stopped_by"]);
+    else if (text(delta["resumed_by"]) === stoppedBy) stoppedBy = null;
+  }
+  return { stoppedBy, pausedUntil };
 };

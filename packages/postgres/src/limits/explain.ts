@@ -1,10 +1,12 @@
 import {
+  describePause,
   findReachedLimit,
   type LimitValues,
   type CounterRepair,
   type LimitRule,
   type Throttle,
   type ThrottleReason,
+  isPausedAt,
   limitsOfGroup,
   nextTokenAt,
 } from "leasehold/adapter";
@@ -13,6 +15,7 @@ import type { SqlRow } from "../database/provider.ts";
 import { clockCte, isNull, now as nowOf, numberOrNull, text, textList, textOrNull } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { attemptsLeftSql, isDue, runsBeforeSql } from "../rows/runnable.ts";
+import { type GroupHold, holdAfter } from "./deltas.ts";
 import { readRules } from "./read.ts";
 
 // A concurrent transaction changes a counter, or inserts a delta, together with the job. One statement reads jobs, counters
@@ -73,7 +76,8 @@ export const repairCounters = async (
   };
 };
 
-// An explanation takes no locks, and reads no counters, which lag behind by the deltas: it counts the running jobs instead.
+// An explanation takes no locks, and reads no counters, which lag behind by the deltas: it counts the running jobs instead, also
+// jobs that ran before there was a limit and that the next claim counts.
 
 type ExplainCall = Call & { readonly jobId: string };
 
@@ -85,7 +89,7 @@ const isFree = `${isDue} AND ${attemptsLeftSql("j")}`;
 const jobSql = ({ job, groupState, idType }: Tables): string => `
 WITH ${clockCte("$1")}
 SELECT j.queue, j.type_name, j.group_key, j.ordered, j.claim_key, coalesce(j.queue_type, j.claim_key) AS queue_type,
-  coalesce(g.bucket_full_at, 0) AS bucket_full_at, g.stopped_by, coalesce(g.ordered, false) AS group_ordered
+  coalesce(g.bucket_full_at, 0) AS bucket_full_at, g.stopped_by, g.paused_until, coalesce(g.ordered, false) AS group_ordered
 FROM ${job} AS j LEFT JOIN ${groupState} AS g ON g.claim_key = j.claim_key AND j.queue_type IS NOT NULL
 WHERE j.id = $2::${idType} AND j.status = 'pending' AND ${isDue}`;
 
@@ -93,7 +97,7 @@ const countedJobsSql = ({ job }: Tables, scope: string): string => `
 WITH ${clockCte("$1")},
 counted AS MATERIALIZED (
   SELECT j.id FROM ${job} AS j
-  WHERE j.status = 'running' AND j.queue = $2::text AND j.counted_in & $3::int <> 0 AND ${scope} AND NOT (${isFree})
+  WHERE j.status = 'running' AND j.queue = $2::text AND ${scope} AND NOT (${isFree})
 )
 SELECT (SELECT count(*) FROM counted) AS count,
   (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM (SELECT id FROM counted LIMIT ${mostIds}) AS first) AS ids`;
@@ -118,19 +122,15 @@ SELECT j.id, CASE WHEN j.status = 'pending' AND j.due_at > ${nowOf} THEN j.due_a
   ) AS deferred
 ) AS j ORDER BY j.place, j.priority DESC, j.due_at, j.position LIMIT ${mostIds}`;
 
-/** The job whose failure stopped the group, including deltas that are not applied yet. */
-const findStop = async ({ query, tables }: Database, call: Call, row: SqlRow): Promise<string | null> => {
+/** The job whose failure stopped the group, and the end of its pause, including deltas that are not applied yet. */
+const findHold = async ({ query, tables }: Database, call: Call, row: SqlRow): Promise<GroupHold> => {
   const deltas = await query(call.ctx, {
-    sql: `SELECT stopped_by, resumed_by FROM ${tables.limitDelta}
-      WHERE queue = $1::text AND claim_key = $2::bigint AND (stopped_by IS NOT NULL OR resumed_by IS NOT NULL) ORDER BY number`,
+    sql: `SELECT stopped_by, resumed_by, paused_until FROM ${tables.limitDelta}
+      WHERE queue = $1::text AND claim_key = $2::bigint
+        AND (stopped_by IS NOT NULL OR resumed_by IS NOT NULL OR paused_until IS NOT NULL) ORDER BY number`,
     params: [text(row["queue"]), text(row["claim_key"])],
   });
-  let stoppedBy = textOrNull(row["stopped_by"]);
-  for (const delta of deltas) {
-    if (!isNull(delta["stopped_by"])) stoppedBy = text(delta["stopped_by"]);
-    else if (text(delta["resumed_by"]) === stoppedBy) stoppedBy = null;
-  }
-  return stoppedBy;
+  return holdAfter(row, deltas);
 };
 
 const readBucket = async (
@@ -150,8 +150,6 @@ type Scope = Partial<Pick<Throttle, "typeName" | "group">>;
 
 /** The jobs that count against one limit. */
 interface Counted {
-  /** Of `counted_in`. */
-  readonly bit: number;
   readonly condition: string;
   readonly value: string | null;
 }
@@ -184,10 +182,10 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
     { concurrency, rate }: LimitValues,
     readBucketFullAt: () => Promise<number>,
     scope: Scope,
-    { bit, condition, value }: Counted,
+    { condition, value }: Counted,
   ): Promise<Throttle | null> => {
     if (concurrency !== null) {
-      const params = [call.now ?? null, queue, bit, ...(value === null ? [] : [value])];
+      const params = [call.now ?? null, queue, ...(value === null ? [] : [value])];
       const [counted] = await query(call.ctx, { sql: countedJobsSql(tables, condition), params });
       const inUse = Number(counted?.["count"]);
       if (inUse >= concurrency)
@@ -213,7 +211,7 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
     counted: Counted,
   ): Promise<Throttle | null> => {
     if (rule === undefined) return null;
-    if (rule.paused) return throttle("paused", scope);
+    if (isPausedAt(rule, now)) return throttle("paused", scope, { claimableAt: rule.pausedUntil });
     return byLimits(rule, () => readBucket(database, call, queue, useHome), scope, counted);
   };
 
@@ -225,23 +223,23 @@ export const explainThrottle = async (database: Database, call: ExplainCall): Pr
   };
 
   const ofRules =
-    (await byRule(rules.queue, {}, "0", { bit: 4, condition: "true", value: null })) ??
+    (await byRule(rules.queue, {}, "0", { condition: "true", value: null })) ??
     (await byRule(rules.type, { typeName }, queueType, {
-      bit: 2,
-      condition: "coalesce(j.queue_type, j.claim_key) = $4::bigint",
+      condition: "coalesce(j.queue_type, j.claim_key) = $3::bigint",
       value: queueType,
     }));
   if (ofRules !== null || group === null) return ofRules;
 
   const scope = { typeName, group };
-  const stoppedBy = await findStop(database, call, row);
+  const { stoppedBy, pausedUntil: pauseEnd } = await findHold(database, call, row);
+  const { paused, pausedUntil } = describePause(pauseEnd, now);
+  if (paused) return throttle("paused", scope, { claimableAt: pausedUntil });
   if (stoppedBy !== null) return throttle("stopped", scope, { jobIds: [stoppedBy] });
   const ofOrder = isOrdered ? await byOrder(scope) : null;
   if (ofOrder !== null) return ofOrder;
   const limits = limitsOfGroup(rules, { group, ordered: isOrdered ? "continue" : null });
   return byLimits(limits, async () => Number(row["bucket_full_at"]), scope, {
-    bit: 1,
-    condition: "j.claim_key = $4::bigint",
+    condition: "j.claim_key = $3::bigint",
     value: text(row["claim_key"]),
   });
 };

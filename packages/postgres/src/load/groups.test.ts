@@ -104,7 +104,7 @@ describe.each(["postgres18Url", "postgres15Url"] as const)(
         order: "waiting",
         limit: 5,
       } as const;
-      expect(await adapter.limits.listGroups(call)).toMatchObject([
+      expect((await adapter.limits.listGroups(call)).groups).toMatchObject([
         { group: "hot", running: 1, waiting: 1_000, throttledBy: "concurrency" },
       ]);
       const [use] = await adapter.limits.listRules({ queue: "default" });

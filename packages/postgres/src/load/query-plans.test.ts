@@ -1,4 +1,4 @@
-import type { ClaimRequest, NewJob, StateJob } from "leasehold/adapter";
+import type { ClaimRequest, JobOutcome, NewJob, StateJob } from "leasehold/adapter";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
@@ -75,9 +75,34 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     await claim(adapter, { limit: 5, requests: whole });
     await adapter.getJobs({ jobIds: [oneType.id] });
     await adapter.commitOutcomes({ outcomes: [oneType, manyTypes].map(completionOf) });
+    await discardSome();
     await changeWaiting();
     await failSome();
   };
+
+  const claimToDiscard = async (count: number): Promise<JobOutcome[]> => {
+    const queue = "discarded";
+    await adapter.createJobs({ jobs: Array.from({ length: count }, () => newJob({ queue })) });
+    const requests = [{ queue, typeNames: ["work"], limit: count }];
+    const jobs = await claim(adapter, { limit: count, requests });
+    return jobs.map((job) => ({ ...completionOf(job), keep: false }));
+  };
+
+  /** Jobs that are deleted as they complete: alone, together, and in the last statement of a transaction. */
+  const discardSome = async (): Promise<void> => {
+    for (const count of [1, 3]) {
+      await adapter.commitOutcomes({ outcomes: await claimToDiscard(count) });
+      await discardLast(await claimToDiscard(count));
+    }
+  };
+
+  const discardLast = (outcomes: readonly JobOutcome[]): Promise<unknown> =>
+    adapter.runInTransaction(async (ctx) => {
+      const leases = outcomes.map(({ jobId, leaseToken }) => ({ jobId, leaseToken: leaseToken! }));
+      await adapter.lockHeldJobs({ ctx, leases });
+      const locked = outcomes.map((outcome) => ({ ...outcome, locked: true }));
+      return adapter.commitOutcomes({ ctx, outcomes: locked, isLast: true });
+    });
 
   /** Attempts that fail, alone and together, of jobs with few leases and with many; and what is asked about them. */
   const failSome = async (): Promise<void> => {
@@ -172,6 +197,10 @@ describe("a table that has grown to 500,000 rows under plans made when it was em
     expect(await expensive(() => claim(adapter, { limit: 1 }))).toEqual([]);
     expect(await expensive(failSome, 3)).toEqual([]);
     expect(await expensive(() => claim(adapter, { limit: 5, requests: several }))).toEqual([]);
+  });
+
+  it("so do completions that delete their jobs", async () => {
+    expect(await expensive(discardSome, 3)).toEqual([]);
   });
 
   it("once the table has been analysed, so do all other calls", async () => {

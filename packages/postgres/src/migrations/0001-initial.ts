@@ -1,5 +1,6 @@
 import type { Tables } from "../database/tables.ts";
 import { applyDeltasSql } from "./functions/apply-deltas.ts";
+import { applyEditsSql, countRunningSql } from "./functions/apply-edits.ts";
 import { claimSql } from "./functions/claim.ts";
 import { deleteIdleGroupsSql } from "./functions/delete-idle-groups.ts";
 import { nextRunnableSql } from "./functions/next-runnable.ts";
@@ -80,6 +81,7 @@ const jobTables = ({ schema, job, jobBlocker, jobAttempt, idType, idDefault }: T
   failed_blocker_id ${idType},
   lease_token text COLLATE "C",
   leased_by text COLLATE "C",
+  deployment text COLLATE "C",
   completed_by text COLLATE "C",
   failure_reason text COLLATE "C",
   trace_context text COLLATE "C",
@@ -116,6 +118,9 @@ const jobTables = ({ schema, job, jobBlocker, jobAttempt, idType, idDefault }: T
   `CREATE INDEX job_expiring ON ${job} ((scheduled_at + expire_after_ms))
   WHERE expire_after_ms IS NOT NULL AND status = 'pending' AND attempt = 0`,
   `CREATE INDEX job_replaced ON ${job} (replaced_by) WHERE replaced_by IS NOT NULL`,
+  `CREATE INDEX job_group ON ${job} (group_key, created_at, id) WHERE group_key IS NOT NULL`,
+  `CREATE INDEX job_recurring ON ${job} (((recurrence::jsonb ->> 'id') COLLATE "C"), created_at, id)
+  WHERE recurrence IS NOT NULL`,
   `CREATE INDEX job_fingerprint ON ${job} (fingerprint, id) WHERE status = 'failed' AND fingerprint IS NOT NULL`,
   // Jobs with a group that are due later, by type; and jobs of ordered groups that wait for a retry.
   `CREATE INDEX job_deferred_in_groups ON ${job}
@@ -161,6 +166,7 @@ const recurringTables = ({ recurring, idType }: Tables): string[] => [
   runs_at bigint,
   last_sequence_id ${idType},
   time_zone_version text COLLATE "C" NOT NULL,
+  computed_at bigint NOT NULL,
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   tick_history text COLLATE "C" NOT NULL,
@@ -176,16 +182,18 @@ const recurringTables = ({ recurring, idType }: Tables): string[] => [
  * `limit_epoch` has one row. Every change of `limit_rule` raises `epoch`, and workers compare it to check their copy of the
  * rules.
  *
- * `limit_usage` has the running jobs, the token bucket and the virtual times of each type, and of each queue (`queue_type` 0).
+ * `limit_usage` has the running jobs and the token bucket of each queue (`queue_type` 0) and each type, and the virtual time
+ * that was served last among the groups of a type.
  * `group_state` has a row for each group, and one for the jobs of a type without a group (`claim_key` equals `queue_type`). A
  * group is `claimable` if its own limits allow a claim, and `throttled` if jobs wait and they do not. `backlog` is an upper
  * bound of the waiting jobs without pending deltas, or null if the index has to be read. Only the functions below write these
  * two tables, under the lock of the queue.
  *
- * All other transactions insert a `limit_delta` next to the job that they change.
+ * All other transactions insert a `limit_delta` next to the job that they change, or a `limit_edit` next to the rule. So they
+ * hold no lock that a claim needs.
  */
 const limitTables = (tables: Tables): string[] => {
-  const { groupState, limitDelta, limitEpoch, limitRule, limitUsage, idType } = tables;
+  const { groupState, limitDelta, limitEdit, limitEpoch, limitRule, limitUsage, idType } = tables;
   return [
     `CREATE TABLE ${limitEpoch} (
   id boolean NOT NULL DEFAULT true,
@@ -199,18 +207,22 @@ const limitTables = (tables: Tables): string[] => {
   queue_type bigint NOT NULL,
   type_name text COLLATE "C",
   paused boolean NOT NULL DEFAULT false,
+  paused_until bigint,
   concurrency bigint,
   rate_limit bigint,
   rate_per_ms bigint,
   rate_burst bigint,
+  rate_bucket bigint,
   rate_interval bigint,
   group_limits boolean NOT NULL DEFAULT false,
   group_concurrency bigint,
   group_rate_limit bigint,
   group_rate_per_ms bigint,
   group_rate_burst bigint,
+  group_rate_bucket bigint,
   group_rate_interval bigint,
   weights jsonb NOT NULL DEFAULT '{}',
+  named_groups jsonb NOT NULL DEFAULT '{}',
   has_groups boolean NOT NULL DEFAULT false,
   version bigint NOT NULL DEFAULT 0,
   CONSTRAINT limit_rule_pkey PRIMARY KEY (queue, queue_type)
@@ -220,7 +232,6 @@ const limitTables = (tables: Tables): string[] => {
   queue_type bigint NOT NULL,
   running bigint NOT NULL DEFAULT 0,
   bucket_full_at bigint NOT NULL DEFAULT 0,
-  virtual_time bigint NOT NULL DEFAULT 0,
   served_virtual_time bigint NOT NULL DEFAULT 0,
   CONSTRAINT limit_usage_pkey PRIMARY KEY (queue, queue_type)
 ) WITH (fillfactor = 50)`,
@@ -232,6 +243,7 @@ const limitTables = (tables: Tables): string[] => {
   bucket_full_at bigint NOT NULL DEFAULT 0,
   claimable_at bigint NOT NULL DEFAULT 0,
   backlog bigint,
+  paused_until bigint,
   claimable boolean NOT NULL DEFAULT false,
   throttled boolean NOT NULL DEFAULT false,
   ordered boolean NOT NULL DEFAULT false,
@@ -242,6 +254,8 @@ const limitTables = (tables: Tables): string[] => {
 ) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0)`,
     `CREATE INDEX group_state_claimable ON ${groupState} (queue_type, virtual_time, claim_key) WHERE claimable`,
     `CREATE INDEX group_state_throttled ON ${groupState} (queue_type, claim_key) WHERE throttled`,
+    // Groups with waiting jobs by name, for lists.
+    `CREATE INDEX group_state_waiting ON ${groupState} (queue_type, group_key) WHERE claimable OR throttled`,
     `CREATE INDEX group_state_timed ON ${groupState} (queue, claimable_at) WHERE claimable_at > 0`,
     `CREATE TABLE ${limitDelta} (
   number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -252,15 +266,33 @@ const limitTables = (tables: Tables): string[] => {
   queue_freed integer NOT NULL DEFAULT 0,
   ordered boolean NOT NULL DEFAULT false,
   arrived integer,
+  paused_until bigint,
   queue text COLLATE "C" NOT NULL,
   group_key text COLLATE "C",
   stopped_by ${idType},
   resumed_by ${idType}
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 10000, autovacuum_vacuum_cost_delay = 0)`,
     `CREATE INDEX limit_delta_queue ON ${limitDelta} (queue)`,
+    `CREATE TABLE ${limitEdit} (
+  number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  queue_type bigint NOT NULL,
+  bucket_bound bigint,
+  group_bound bigint,
+  after_key bigint,
+  count_at bigint,
+  count_until bigint,
+  counts boolean NOT NULL DEFAULT false,
+  queue text COLLATE "C" NOT NULL,
+  group_types bigint[],
+  claim_key bigint,
+  named_keys bigint[],
+  CONSTRAINT limit_edit_pkey PRIMARY KEY (queue, number)
+)`,
     promoteDueSql(tables),
     reapSql(tables),
     applyDeltasSql(tables),
+    countRunningSql(tables),
+    applyEditsSql(tables),
     claimSql(tables),
     settleSql(tables),
     nextRunnableSql(tables),

@@ -173,6 +173,24 @@ describe("migrate", () => {
     expect(await runs()).toEqual([1, 2]);
   });
 
+  it("raises no notices, and leaves the setting for them as it was", async () => {
+    const notices: unknown[] = [];
+    const sql = postgres(url, { max: 2, onnotice: ({ message }) => notices.push(message) });
+    const stateProvider = createPostgresJsStateProvider({ sql });
+    const adapters = await Promise.all(
+      Array.from({ length: 3 }, () => createPgStateAdapter({ stateProvider, schema })),
+    );
+    await migrate(stateProvider, tables, [...withNext, step(withNext.length + 1), step(withNext.length + 2)]);
+    expect(notices).toEqual([]);
+
+    // These are still for the users of the connections.
+    const drop = sql.unsafe(`DROP TABLE IF EXISTS ${schema}.nothing`);
+    await Promise.all([drop, sql.unsafe(`DROP TABLE IF EXISTS ${schema}.nothing`)]);
+    expect(notices).toHaveLength(2);
+    for (const adapter of adapters) await adapter.close();
+    await sql.end();
+  });
+
   it("does steps outside a transaction that cannot be done in one, from eight at once", async () => {
     const sql = postgres(url, { max: 2, onnotice: () => {} });
     const throughAnother = createPostgresJsStateProvider({ sql });
@@ -388,6 +406,9 @@ describe("ids that are not UUIDs", () => {
       idDefault: idType === "bigint" ? "(random() * 1e15)::bigint" : "gen_random_uuid()::text",
     });
     const follower = idType === "bigint" ? "2" : "follower";
+    await expect(adapter.createJobs({ jobs: [newJob({ id: "" })] })).rejects.toMatchObject({
+      code: "InvalidOption",
+    });
     await adapter.createJobs({ jobs: [newJob({ id })] });
     await expect(adapter.createJobs({ jobs: [newJob({ id })] })).rejects.toMatchObject({
       code: "JobAlreadyExists",

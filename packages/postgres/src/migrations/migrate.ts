@@ -179,6 +179,8 @@ export const migrate = async (
     const inTransaction =
       migration.outsideTransaction !== true || (await blocksNoStatement(provider, tables));
     return provider.runInTransaction(async (ctx) => {
+      // `IF NOT EXISTS` and `IF EXISTS` raise notices, which some clients print to the console.
+      await provider.executeSql(ctx, { sql: "SET LOCAL client_min_messages = warning", params: [] });
       if (!(await tryToLock(provider, tables, ctx))) return false;
       await prepareSchema(provider, tables, ctx);
       const applied = await readApplied(provider, tables, ctx);

@@ -60,7 +60,9 @@ describe("notifications", () => {
     const payloads: string[] = [];
     const notifyAdapter = await createPgNotifyAdapter({
       notifyProvider: {
-        publish: async (_channel, sent) => void payloads.push(...sent),
+        publish: async (channel, sent) => {
+          if (channel === "leasehold_scheduled") payloads.push(...sent);
+        },
         subscribe: async () => ({ ping: () => Promise.resolve(), close: () => Promise.resolve() }),
       },
     });

@@ -83,6 +83,7 @@ export const createDrizzleStateProvider = <TDb extends DrizzleLike>(
     });
 
   return {
+    contextKeys: ["tx"],
     provideContext: (callback) => callback({ tx: db }),
     // With some drivers Drizzle sets the level with an extra statement. The adapter does that only where it is needed.
     runInTransaction: (callback) => run(root, callback),

@@ -65,6 +65,7 @@ export const createKnexStateProvider = <TKnex extends KnexLike>(
   ) => Promise<T>;
 
   return {
+    contextKeys: ["trx"],
     provideContext: (callback) => callback({ trx: knex }),
     // Otherwise a callback that throws `undefined` would seem to succeed.
     runInTransaction: (callback, { isolationLevel = "read committed" } = {}) =>

@@ -57,6 +57,7 @@ export const createKyselyStateProvider = <TDb extends KyselyLike>(
   const plain = db.withoutPlugins() as Executor;
 
   return {
+    contextKeys: ["trx"],
     provideContext: <T>(callback: (ctx: KyselyContext<TDb>) => Promise<T>) =>
       (db.connection() as unknown as Builder<TDb>).execute((trx) => callback({ trx })),
     runInTransaction: (callback, { isolationLevel = "read committed" } = {}) =>

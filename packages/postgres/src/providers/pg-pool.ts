@@ -6,6 +6,7 @@ import {
 } from "leasehold/adapter";
 import { isFromReadOnlyServer, TransactionRolledBackError } from "../database/errors.ts";
 import { type PgStateProvider, readKnownOptions, type SqlStatement } from "../database/provider.ts";
+import { canSendTogether, type Companions, type PgResult, sendTogether } from "./pg-together.ts";
 
 /** What is used of the events of a `Pool` of `pg`. */
 export interface PgPoolEvents {
@@ -82,6 +83,11 @@ const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : 
 
 const rowsOf = <TRow>({ rows }: { readonly rows: TRow[] }): TRow[] => rows;
 
+/** The answer of PostgreSQL to a commit is ROLLBACK if a statement failed and the callback ignored the error. */
+const checkCommitted = ({ command }: { readonly command?: string }): void => {
+  if (command === "ROLLBACK") throw new TransactionRolledBackError();
+};
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null;
 
@@ -100,14 +106,24 @@ export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
   // Also before `connect` resolves: one packet of the server may both confirm and end the connection.
   ignorePoolErrors(pool);
 
-  const toQuery = ({ sql, params, name }: SqlStatement): Parameters<PgClientLike["query"]>[0] => ({
-    text: sql,
-    values: [...params],
-    ...(prepareStatements && name !== undefined ? { name } : {}),
-  });
+  // The parameters are not copied: `pg` only reads them.
+  const toQuery = ({ sql, params, name }: SqlStatement): Parameters<PgClientLike["query"]>[0] =>
+    prepareStatements && name !== undefined
+      ? { text: sql, values: params as unknown[], name }
+      : { text: sql, values: params as unknown[] };
 
   // For versions of `pg` without `getTransactionStatus`.
   const inTransaction = new WeakSet<object>();
+  /** The `BEGIN` of transactions whose first statement has not been sent. */
+  const unbegun = new WeakMap<object, string>();
+  const committed = new WeakSet<object>();
+  /** Clients that may be wrong about which statements are prepared. */
+  const doubtful = new WeakSet<object>();
+
+  const query = (client: TClient, text: string) => client.query({ text, values: [] });
+
+  const together = (client: TClient, statement: SqlStatement, companions: Companions): Promise<PgResult[]> =>
+    sendTogether(client, toQuery(statement), companions, () => doubtful.add(client));
 
   /** The pool does not listen to a borrowed client: without a listener, the loss of its server would end the process. */
   const borrow = async (): Promise<TClient> => {
@@ -123,22 +139,25 @@ export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
 
   const runInTransaction = async <T>(
     callback: (ctx: PgContext<TClient>) => Promise<T>,
-    { isolationLevel = "read committed" }: TransactionOptions = {},
+    { isolationLevel = "read committed", beginsWithCall = false }: TransactionOptions = {},
   ): Promise<T> => {
     const client = await borrow();
     let broken: Error | undefined;
     try {
-      await client.query({ text: `BEGIN ISOLATION LEVEL ${isolationLevel}`, values: [] });
+      const begin = `BEGIN ISOLATION LEVEL ${isolationLevel}`;
+      if (beginsWithCall && canSendTogether(client)) unbegun.set(client, begin);
+      else await query(client, begin);
       inTransaction.add(client);
       const result = await callback({ client });
-      const { command } = await client.query({ text: "COMMIT", values: [] });
-      // The answer of PostgreSQL if a statement failed and the callback ignored the error.
-      if (command === "ROLLBACK") throw new TransactionRolledBackError();
+      if (!unbegun.has(client) && !committed.has(client)) checkCommitted(await query(client, "COMMIT"));
       return result;
     } catch (error) {
-      await client.query({ text: "ROLLBACK", values: [] }).catch((failure: unknown) => {
-        broken = asError(failure);
-      });
+      if (!unbegun.has(client)) {
+        await query(client, "ROLLBACK").catch((failure: unknown) => {
+          broken = asError(failure);
+        });
+      }
+      if (doubtful.has(client)) broken ??= asError(error);
       // A new connection may lead to the new primary; this one never will.
       if (isFromReadOnlyServer(error)) broken ??= asError(error);
       // A handler or call that timed out may still use the client, and must not do so in another transaction: the client is
@@ -146,12 +165,13 @@ export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
       if (error instanceof JobAttemptEndedError || error instanceof StoreCallTimeoutError) broken ??= error;
       throw error;
     } finally {
-      inTransaction.delete(client);
+      for (const state of [inTransaction, unbegun, committed, doubtful]) state.delete(client);
       release(client, broken);
     }
   };
 
   return {
+    contextKeys: ["client"],
     provideContext: async (callback) => {
       const client = await borrow();
       let broken: Error | undefined;
@@ -177,6 +197,21 @@ export const createPgPoolStateProvider = <TPool extends PgPoolLike>(
         return false;
       }
     },
-    executeSql: (ctx, statement) => (ctx?.client ?? pool).query(toQuery(statement)).then(rowsOf),
+    executeSql: (ctx, statement) => {
+      const client = ctx?.client;
+      const begin = client && unbegun.get(client);
+      if (begin === undefined) return (client ?? pool).query(toQuery(statement)).then(rowsOf);
+      unbegun.delete(client!);
+      return together(client!, statement, { before: begin }).then(([, result]) => rowsOf(result!));
+    },
+    executeLast: async ({ client }, statement) => {
+      const commit = canSendTogether(client)
+        ? await together(client, statement, { after: "COMMIT" })
+        : [await client.query(toQuery(statement)), await query(client, "COMMIT")];
+      committed.add(client);
+      inTransaction.delete(client);
+      checkCommitted(commit[1]!);
+      return rowsOf(commit[0]!);
+    },
   };
 };

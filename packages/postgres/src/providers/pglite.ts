@@ -42,6 +42,7 @@ export const createPGliteStateProvider = <TDb extends PGliteLike>(
   ) => Promise<T>;
 
   return {
+    contextKeys: ["tx"],
     provideContext: (callback) => callback({ tx: db }),
     runInTransaction: (callback) => transaction((tx) => callback({ tx })),
     hasSingleConnection: true,

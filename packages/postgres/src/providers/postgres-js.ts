@@ -14,6 +14,7 @@ import {
   type PostgresJsTransactionLike,
   rejectSafely,
 } from "./postgres-js-transaction.ts";
+import { takeTurns } from "./postgres-js-turns.ts";
 
 /** What is used of the function that `postgres()` returns. */
 export interface PostgresJsLike<TTransaction extends PostgresJsTransactionLike> {
@@ -60,6 +61,7 @@ export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTra
     throw new InvalidOptionError("sql", "must be what postgres() returns", typeof given);
   }
   const ended = new WeakSet<object>();
+  const takeTurn = takeTurns(sql);
 
   const execute = async (
     on: { unsafe: PostgresJsTransactionLike["unsafe"] },
@@ -99,6 +101,7 @@ export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTra
   };
 
   return {
+    contextKeys: ["sql"],
     // No `reserve()`: to release a connection that was lost meanwhile ends the process.
     provideContext: (callback) => callback({ sql }),
     runInTransaction: async <T>(
@@ -108,7 +111,7 @@ export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTra
       const begin = `isolation level ${isolationLevel}`;
       const { value } = await leavingStandbys(
         guardBegin<TTransaction, { readonly value: T }>(
-          (work) => sql.begin(begin, work),
+          (work) => takeTurn(true, () => sql.begin(begin, work)),
           (transaction) => run(callback, transaction),
         ),
       );
@@ -142,7 +145,9 @@ export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTra
     executeSql: (ctx, statement) => {
       const on = ctx?.sql ?? sql;
       // In a transaction, its connection is still in use.
-      return on === sql ? leavingStandbys(execute(sql, statement)) : execute(on, statement);
+      return on === sql
+        ? leavingStandbys(takeTurn(!prepareStatements, () => execute(sql, statement)))
+        : execute(on, statement);
     },
   };
 };

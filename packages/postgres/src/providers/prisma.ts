@@ -55,6 +55,7 @@ export const createPrismaStateProvider = <TClient extends PrismaLike>(
   ) => Promise<T>;
 
   return {
+    contextKeys: ["tx"],
     provideContext: (callback) => callback({ tx: prisma }),
     // Prisma sets the level with an extra statement. The adapter does that only where it is needed.
     runInTransaction: (callback) =>

@@ -1,4 +1,4 @@
-import type { JobReference, NewJob, OrderedGroup, StateJob } from "leasehold/adapter";
+import type { ClaimCall, JobReference, NewJob, OrderedGroup, StateJob } from "leasehold/adapter";
 import type { SqlRow } from "../database/provider.ts";
 import { isNull, jobStatus, type RowsColumn, text } from "../database/sql.ts";
 
@@ -139,6 +139,7 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   failedBlockerId: { column: "failed_blocker_id", type: "id" },
   leaseToken: { column: "lease_token", type: "text" },
   leasedBy: { column: "leased_by", type: "text" },
+  deployment: { column: "deployment", type: "text" },
   completedBy: { column: "completed_by", type: "text" },
   failureReason: { column: "failure_reason", type: "text" },
   deduplicationKey: {
@@ -326,6 +327,7 @@ export const claimedColumns = (table: string, withLimits: boolean): string =>
       "typeName",
       "leaseToken",
       "leasedBy",
+      "deployment",
       "leasedUntil",
       "continuedToId",
       "failedBlockerId",
@@ -337,17 +339,13 @@ export const claimedColumns = (table: string, withLimits: boolean): string =>
     ],
   });
 
-export interface ClaimTerms {
-  readonly workerId: string;
-  readonly leaseToken: string;
-  /** For jobs without their own. */
-  readonly leaseMs: number;
-}
+/** `leaseMs` is for jobs without their own. */
+type ClaimTerms = Pick<ClaimCall, "workerId" | "leaseToken" | "leaseMs" | "deployment">;
 
 /** Reads claimed jobs of one queue and type. */
 export const createClaimedJobReader = (
   { queue, typeName }: { readonly queue: string; readonly typeName: string },
-  { workerId, leaseToken, leaseMs }: ClaimTerms,
+  { workerId, leaseToken, deployment = null, leaseMs }: ClaimTerms,
 ): ((row: SqlRow) => StateJob) => {
   const known: StateJob = {
     ...usualJob,
@@ -356,6 +354,7 @@ export const createClaimedJobReader = (
     status: "running",
     leaseToken,
     leasedBy: workerId,
+    deployment,
   };
   return (row) => {
     const job = readJob(row, known);

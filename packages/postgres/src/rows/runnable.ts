@@ -1,4 +1,4 @@
-import type { ClaimRequest, MaxAttempts } from "leasehold/adapter";
+import { type ClaimRequest, type MaxAttempts, mostFreeExpiries } from "leasehold/adapter";
 import { createHash } from "node:crypto";
 import type { Call, Database } from "../database/database.ts";
 import { arrayLiteral, now, text } from "../database/sql.ts";
@@ -54,15 +54,20 @@ export const isExpired: string = `j.status = 'running' AND ${isDue}`;
 export const waitsForRetrySql = (job: string): string =>
   `(${job}.ordered IS NOT NULL AND ${job}.status = 'pending' AND NOT ${job}.ready AND ${job}.lease_version > 0)`;
 
-/**
- * Whether a job with an expired lease has attempts left. `override` is the number of attempts of the handler, or null. It
- * applies unless the start gave a number.
- */
+/** `override` is the number of attempts of the handler, or null. It applies unless the start gave a number. */
+const attemptLimitSql = (job: string, override: string): string =>
+  `CASE WHEN ${job}.max_attempts_explicit = false
+        THEN coalesce(${override}, ${job}.max_attempts) ELSE ${job}.max_attempts END`;
+
+/** Whether a job with an expired lease has attempts left. */
 export const attemptsLeftSql = (job: string, override?: string): string =>
   override === undefined
     ? `${job}.attempt < ${job}.max_attempts`
-    : `${job}.attempt < CASE WHEN ${job}.max_attempts_explicit = false
-        THEN coalesce(${override}, ${job}.max_attempts) ELSE ${job}.max_attempts END`;
+    : `${job}.attempt < ${attemptLimitSql(job, override)}`;
+
+/** As `mayRunAgain` of core. */
+export const mayRunAgainSql = (job: string, override: string): string =>
+  `${job}.attempt - ${attemptLimitSql(job, override)} < greatest(0, least(${job}.expired_leases, ${mostFreeExpiries + 1}))`;
 
 /** The numbers of attempts of handlers, for a statement with a list of queues and types in `$2`. */
 export interface AttemptOverrides {

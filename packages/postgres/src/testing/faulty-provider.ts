@@ -1,4 +1,4 @@
-import type { PgStateProvider } from "../database/provider.ts";
+import type { PgStateProvider, SqlStatement } from "../database/provider.ts";
 
 export interface FaultyProvider {
   readonly provider: PgStateProvider<object, object>;
@@ -30,6 +30,12 @@ export const createFaultyProvider = (
         await count();
         return provider.executeSql(ctx, statement);
       },
+      ...(provider.executeLast && {
+        executeLast: async (ctx: object, statement: SqlStatement) => {
+          await count();
+          return provider.executeLast!(ctx, statement);
+        },
+      }),
     },
   };
 };

@@ -66,7 +66,7 @@ export const claim = (
   });
 
 /** The completion of a job under the lease it shows. */
-export const completionOf = (job: StateJob): JobOutcome => ({
+export const completionOf = (job: StateJob): Extract<JobOutcome, { kind: "complete" }> => ({
   kind: "complete",
   jobId: job.id,
   leaseToken: job.leaseToken,

@@ -39,14 +39,16 @@ BEGIN
   ),
   touched AS (
     SELECT claim_key, queue_type, group_key, ordered, arrived, group_freed,
-      CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in
+      CASE WHEN stopped_by IS NOT NULL THEN number END AS stopped_in,
+      CASE WHEN paused_until IS NOT NULL THEN number END AS paused_in
     FROM gone WHERE claim_key <> queue_type
-    UNION ALL SELECT claim_key, NULL, NULL, false, NULL, 0, NULL FROM timed
+    UNION ALL SELECT claim_key, NULL, NULL, false, NULL, 0, NULL, NULL FROM timed
   ),
   summed AS MATERIALIZED (
     SELECT touched.claim_key, max(touched.queue_type) AS queue_type, max(touched.group_key) AS group_key,
       bool_or(touched.ordered) AS ordered, CASE WHEN bool_and(touched.arrived IS NOT NULL) THEN sum(touched.arrived) END AS arrived,
-      sum(touched.group_freed)::bigint AS freed, max(touched.stopped_in) AS stopped_in
+      sum(touched.group_freed)::bigint AS freed, max(touched.stopped_in) AS stopped_in,
+      max(touched.paused_in) AS paused_in
     FROM touched GROUP BY touched.claim_key
   ),
   changed AS MATERIALIZED (
@@ -65,19 +67,21 @@ BEGIN
         SELECT FROM gone
         WHERE gone.claim_key = s.claim_key AND gone.resumed_by = stop.stopped_by AND gone.number > coalesce(s.stopped_in, 0)
       ) THEN stop.stopped_by END AS stopped_by,
+      CASE WHEN s.paused_in IS NULL THEN g.paused_until
+        ELSE (SELECT gone.paused_until FROM gone WHERE gone.number = s.paused_in) END AS paused_until,
       CASE WHEN s.ordered OR coalesce(g.ordered, false) THEN 1 ELSE limits.concurrency END AS concurrency,
       limits.interval, limits.burst
     FROM summed AS s LEFT JOIN ${groupState} AS g ON g.claim_key = s.claim_key
     LEFT JOIN ${limitUsage} AS u ON u.queue = p_queue AND u.queue_type = coalesce(g.queue_type, s.queue_type)
     LEFT JOIN ${limitRule} AS t ON t.queue = p_queue AND t.queue_type = coalesce(g.queue_type, s.queue_type)
-    CROSS JOIN LATERAL (${groupLimitsSql("t", "v_queue_rule")}) AS limits
+    CROSS JOIN LATERAL (${groupLimitsSql("t", "v_queue_rule", "coalesce(g.group_key, s.group_key)")}) AS limits
     CROSS JOIN LATERAL (
       SELECT CASE WHEN s.stopped_in IS NULL THEN g.stopped_by
         ELSE (SELECT gone.stopped_by FROM gone WHERE gone.number = s.stopped_in) END AS stopped_by
     ) AS stop
   ),
   decided AS MATERIALIZED (
-    SELECT c.claim_key, c.place, c.queue_type, c.group_key, c.running, c.ordered, c.stopped_by, state.claimable,
+    SELECT c.claim_key, c.place, c.queue_type, c.group_key, c.running, c.ordered, c.stopped_by, c.paused_until, state.claimable,
       state.throttled, state.claimable_at, CASE WHEN state.claimable OR state.throttled THEN c.backlog ELSE 0 END AS backlog,
       -- A group that stays closed keeps its virtual time, so that the update touches no index.
       CASE WHEN state.claimable AND NOT c.was_claimable THEN greatest(c.virtual_time, c.served_virtual_time)
@@ -86,14 +90,14 @@ BEGIN
   ),
   added AS (
     INSERT INTO ${groupState} (claim_key, queue, queue_type, group_key, virtual_time, running, backlog, ordered, stopped_by,
-      claimable, throttled, claimable_at)
+      paused_until, claimable, throttled, claimable_at)
     SELECT claim_key, p_queue, queue_type, group_key, virtual_time, running, backlog, ordered, stopped_by,
-      claimable, throttled, claimable_at
+      paused_until, claimable, throttled, claimable_at
     FROM decided WHERE place IS NULL
   ),
   written AS (
     UPDATE ${groupState} AS g SET virtual_time = c.virtual_time, running = c.running, backlog = c.backlog,
-      ordered = c.ordered, stopped_by = c.stopped_by, claimable = c.claimable, throttled = c.throttled,
+      ordered = c.ordered, stopped_by = c.stopped_by, paused_until = c.paused_until, claimable = c.claimable, throttled = c.throttled,
       claimable_at = c.claimable_at
     FROM (SELECT * FROM decided WHERE place IS NOT NULL LIMIT (SELECT 2147483647)) AS c WHERE g.ctid = c.place
   )

@@ -1,7 +1,10 @@
 import type { Tables } from "../../database/tables.ts";
+import { editsSql } from "./apply-edits.ts";
 import {
   define,
   deltasPerPass,
+  isPausedSql,
+  limitOfGroupSql,
   lockSql,
   presentSql,
   runOrder,
@@ -18,18 +21,63 @@ const groupsPerPass = 16;
 /** Jobs of ordered groups that have begun get this priority, so that they stay first in their group. */
 const highestPriority = 2_147_483_647;
 
+const limitColumns = {
+  concurrency: "t.group_concurrency",
+  interval: "t.group_interval",
+  bucket: "t.group_burst",
+} as const;
+
+/** A limit of a group of the type `t`. */
+const limitOf = (group: string, limit: keyof typeof limitColumns): string =>
+  `(${limitOfGroupSql("t", `${group}.group_key`, limit, limitColumns[limit])})`;
+
 /**
- * Claims jobs of one queue by start-time fair queueing. Types share what can be claimed, and what one type does not use goes
- * to the others; groups share what their type gets. The group or type with the smallest virtual time comes first, and each
- * claimed job raises it. An idle group returns with the virtual time that its type serves at present. Each pass claims a
- * portion from each group, until a pass finds nothing.
+ * The first jobs of a type `t` that its limits admit, up to `v_size`: `sized` has the groups in turn with their portions, and
+ * `picked` the jobs, up to `most`. Every step reads along the index of claimable groups, so the jobs come by virtual time
+ * without a sort.
+ */
+const picksSql = ({ job, groupState }: Tables, columns: string, most: string, lock: string): string => `
+        WITH first AS MATERIALIZED (
+          SELECT g.ctid AS place_of_group, g.claim_key, g.virtual_time, g.ordered,
+            row_number() OVER (ORDER BY g.virtual_time, g.claim_key) AS place,
+            CASE WHEN g.claim_key = t.queue_type THEN NULL WHEN g.ordered THEN 1 ELSE ${limitOf("g", "concurrency")} END AS concurrency,
+            least(CASE WHEN g.claim_key = t.queue_type THEN NULL WHEN g.ordered THEN 1 ELSE ${limitOf("g", "concurrency")} END - g.running,
+              CASE WHEN g.claim_key = t.queue_type THEN NULL
+                ELSE ${tokensSql("g.bucket_full_at", limitOf("g", "interval"), limitOf("g", "bucket"))} END) AS most,
+            coalesce((t.weights ->> g.group_key)::float8, (q.weights ->> g.group_key)::float8, 1) AS weight
+          FROM (
+            SELECT o.ctid, o.* FROM ${groupState} AS o WHERE o.queue_type = t.queue_type AND o.claimable
+            ORDER BY o.virtual_time, o.claim_key LIMIT v_size
+          ) AS g
+        ),
+        sized AS MATERIALIZED (
+          SELECT *, greatest(0, least(v_size, most,
+            ceil(ceil(v_size::float8 / least(count(*) OVER (), ${groupsPerPass})) * weight / avg(weight) OVER ())))::int AS portion
+          FROM first
+        ),
+        picked AS MATERIALIZED (
+          SELECT s.place, s.ordered, s.concurrency, head.* FROM sized AS s CROSS JOIN LATERAL (
+            SELECT ${columns} FROM ${job} AS j WHERE j.ready AND j.claim_key = s.claim_key AND j.due_at <= v_at
+            ORDER BY ${runOrder} LIMIT s.portion ${lock}
+          ) AS head LIMIT ${most}
+        )`;
+
+/**
+ * Claims jobs of one queue. Between its types the order of claims decides; between the groups of a type start-time fair
+ * queueing: the group with the smallest virtual time comes first, and each claimed job raises it. An idle group returns with
+ * the virtual time that its type serves at present. Each pass claims a portion from each group, until a pass finds nothing.
+ *
+ * With several types, a pass first reads the jobs that each type would give. Each type gives its jobs in the order of its
+ * turns, so a job comes no earlier than the last of the jobs before it: sorted by that job, the first `v_left` show how many to
+ * claim of each type. Portions may hide jobs of a type that come next: other types then give nothing behind its last job that
+ * was read, until the next pass.
  */
 export const claimSql = (tables: Tables): string => {
   const { schema, job, groupState, limitRule, limitUsage } = tables;
   return define(
     `${schema}.limit_claim`,
     `p_now bigint, p_queue text, p_queue_types bigint[], p_attempts int[], p_limit int,
-  p_lease_ms bigint, p_token text, p_worker text`,
+  p_lease_ms bigint, p_token text, p_worker text, p_deployment text`,
     `SETOF ${job}`,
     `
 DECLARE
@@ -39,8 +87,16 @@ DECLARE
   v_active bigint[];
   v_wanted bigint := p_limit;
   v_left bigint;
-  v_share bigint;
+  v_size int;
   v_ask int;
+  v_sizes int[];
+  v_quotas int[];
+  v_types bigint[];
+  v_priorities bigint[];
+  v_times bigint[];
+  v_positions bigint[];
+  v_bound bigint[];
+  v_more record;
   v_count int;
   v_applied int;
   v_places tid[];
@@ -59,7 +115,7 @@ BEGIN
   v_at := ${presentSql};
   v_us := v_at * 1000;
   SELECT * INTO q FROM ${limitRule} AS r WHERE r.queue = p_queue AND r.queue_type = 0;
-  IF q.paused THEN RETURN; END IF;
+  IF ${isPausedSql("q")} THEN RETURN; END IF;
   -- These checks cost less than the statements that they guard, which rarely find a job.
   IF EXISTS (
     SELECT FROM unnest(p_queue_types) AS number WHERE EXISTS (
@@ -71,6 +127,7 @@ BEGIN
   ) THEN PERFORM ${schema}.limit_promote_due(v_at, p_queue_types); END IF;
   IF (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= v_at
   THEN PERFORM ${schema}.limit_reap(v_at, p_queue_types, p_attempts); END IF;
+  ${editsSql(tables)}
   LOOP
     v_applied := ${schema}.limit_apply_deltas(v_at, p_queue);
     SELECT * INTO qu FROM ${limitUsage} AS u WHERE u.queue = p_queue AND u.queue_type = 0;
@@ -78,21 +135,24 @@ BEGIN
       INSERT INTO ${limitUsage} AS u (queue, queue_type) VALUES (p_queue, 0) RETURNING * INTO qu;
     END IF;
     v_left := least(v_wanted, q.concurrency - qu.running,
-      ${tokensSql("qu.bucket_full_at", "q.rate_interval", "q.rate_burst")});
+      ${tokensSql("qu.bucket_full_at", "q.rate_interval", "q.rate_bucket")});
     v_queue_types := p_queue_types;
     WHILE v_left > 0 AND cardinality(v_queue_types) > 0 LOOP
       v_active := '{}';
-      v_share := ceil(v_left::float8 / cardinality(v_queue_types));
+      v_sizes := '{}';
+      v_types := '{}';
+      v_priorities := '{}';
+      v_times := '{}';
+      v_positions := '{}';
+      v_bound := NULL;
       FOR t IN ${typesSql(tables)} LOOP
-        EXIT WHEN v_left <= 0;
         IF t.is_new THEN
-          INSERT INTO ${limitUsage} AS u (queue, queue_type, virtual_time) VALUES (p_queue, t.queue_type, qu.served_virtual_time)
-          ON CONFLICT (queue, queue_type) DO UPDATE SET virtual_time = greatest(u.virtual_time, excluded.virtual_time);
+          INSERT INTO ${limitUsage} (queue, queue_type) VALUES (p_queue, t.queue_type) ON CONFLICT DO NOTHING;
           INSERT INTO ${groupState} (claim_key, queue, queue_type) VALUES (t.queue_type, p_queue, t.queue_type);
         END IF;
-        v_ask := least(v_left, v_share, t.concurrency - t.running,
-          ${tokensSql("t.bucket_full_at", "t.rate_interval", "t.rate_burst")});
-        CONTINUE WHEN v_ask <= 0;
+        v_size := least(v_left, t.concurrency - t.running,
+          ${tokensSql("t.bucket_full_at", "t.rate_interval", "t.rate_bucket")});
+        CONTINUE WHEN v_size <= 0;
 
         -- Jobs without a group insert no deltas: the index of ready jobs shows whether any wait.
         IF (SELECT g.claimable FROM ${groupState} AS g WHERE g.claim_key = t.queue_type)
@@ -102,32 +162,39 @@ BEGIN
             virtual_time = CASE WHEN g.claimable THEN g.virtual_time ELSE greatest(g.virtual_time, t.served_virtual_time) END
           WHERE g.claim_key = t.queue_type;
         END IF;
-
-        -- Every step reads along the index of claimable groups, so the jobs come by virtual time without a sort.
-        WITH first AS MATERIALIZED (
-          SELECT g.ctid AS place_of_group, g.claim_key, g.virtual_time, g.ordered,
-            row_number() OVER (ORDER BY g.virtual_time, g.claim_key) AS place,
-            CASE WHEN g.claim_key = t.queue_type THEN NULL WHEN g.ordered THEN 1 ELSE t.group_concurrency END AS concurrency,
-            least(CASE WHEN g.claim_key = t.queue_type THEN NULL WHEN g.ordered THEN 1 ELSE t.group_concurrency END - g.running,
-              CASE WHEN g.claim_key = t.queue_type THEN NULL
-                ELSE ${tokensSql("g.bucket_full_at", "t.group_interval", "t.group_burst")} END) AS most,
-            coalesce((t.weights ->> g.group_key)::float8, (q.weights ->> g.group_key)::float8, 1) AS weight
-          FROM (
-            SELECT o.ctid, o.* FROM ${groupState} AS o WHERE o.queue_type = t.queue_type AND o.claimable
-            ORDER BY o.virtual_time, o.claim_key LIMIT v_ask
-          ) AS g
-        ),
-        sized AS MATERIALIZED (
-          SELECT *, greatest(0, least(v_ask, most,
-            ceil(ceil(v_ask::float8 / least(count(*) OVER (), ${groupsPerPass})) * weight / avg(weight) OVER ())))::int AS portion
-          FROM first
-        ),
-        picked AS MATERIALIZED (
-          SELECT s.place, s.ordered, s.concurrency, head.ctid FROM sized AS s CROSS JOIN LATERAL (
-            SELECT j.ctid FROM ${job} AS j WHERE j.ready AND j.claim_key = s.claim_key AND j.due_at <= v_at
-            ORDER BY ${runOrder} LIMIT s.portion FOR NO KEY UPDATE SKIP LOCKED
-          ) AS head LIMIT v_ask
-        ),
+        CONTINUE WHEN NOT EXISTS (SELECT FROM ${groupState} AS g WHERE g.queue_type = t.queue_type AND g.claimable);
+        v_active := v_active || t.queue_type;
+        v_sizes := v_sizes || v_size;
+        CONTINUE WHEN cardinality(v_queue_types) = 1;
+        ${picksSql(tables, "coalesce(j.given_priority, j.priority) AS priority, j.due_at, j.position", "v_size", "")}
+        SELECT array_agg(last[1]) AS priorities, array_agg(last[2]) AS times, array_agg(last[3]) AS positions, max(last) AS bound,
+          count(*) < v_size AND (SELECT count(*) = v_size OR bool_or(s.portion < coalesce(s.most, v_size)
+            AND s.portion = (SELECT count(*) FROM picked AS p WHERE p.place = s.place)) FROM sized AS s) AS has_more
+        FROM (
+          SELECT max(ARRAY[-p.priority, p.due_at, p.position]) OVER (ROWS UNBOUNDED PRECEDING) AS last FROM picked AS p
+        ) AS jobs INTO v_more;
+        v_types := v_types || array_fill(t.queue_type, ARRAY[coalesce(cardinality(v_more.priorities), 0)]);
+        v_priorities := v_priorities || v_more.priorities;
+        v_times := v_times || v_more.times;
+        v_positions := v_positions || v_more.positions;
+        IF v_more.has_more THEN v_bound := least(v_bound, v_more.bound); END IF;
+      END LOOP;
+      v_queue_types := v_active;
+      IF cardinality(v_types) = 0 THEN v_quotas := v_sizes;
+      ELSE
+        SELECT array_agg((
+          SELECT count(*) FROM (
+            SELECT c.queue_type FROM unnest(v_types, v_priorities, v_times, v_positions) AS c (queue_type, priority, due_at, position)
+            WHERE v_bound IS NULL OR ARRAY[c.priority, c.due_at, c.position] <= v_bound
+            ORDER BY c.priority, c.due_at, c.position LIMIT v_left
+          ) AS chosen WHERE chosen.queue_type = each.queue_type
+        ) ORDER BY each.place) INTO v_quotas FROM unnest(v_active) WITH ORDINALITY AS each (queue_type, place);
+      END IF;
+      FOR t IN ${typesSql(tables)} LOOP
+        v_size := v_sizes[array_position(v_active, t.queue_type)];
+        v_ask := v_quotas[array_position(v_active, t.queue_type)];
+        CONTINUE WHEN coalesce(v_ask, 0) <= 0;
+        ${picksSql(tables, "j.ctid", "v_ask", "FOR NO KEY UPDATE SKIP LOCKED")},
         reached AS MATERIALIZED (
           SELECT place, min(place_of_group) AS place_of_group, min(virtual_time) AS virtual_time, min(weight) AS weight,
             min(portion) AS portion, sum(taken) AS taken
@@ -160,6 +227,7 @@ BEGIN
           lease_token = p_token,
           lease_version = j.lease_version + 1,
           leased_by = p_worker,
+          deployment = p_deployment,
           last_attempt_at = v_at,
           counted_in = nullif(taken.counted_in | CASE WHEN t.concurrency IS NULL THEN 0 ELSE 2 END
             | CASE WHEN q.concurrency IS NULL THEN 0 ELSE 4 END, 0),
@@ -180,14 +248,15 @@ BEGIN
           backlog = CASE WHEN c.claim_key = t.queue_type THEN NULL WHEN NOT state.claimable AND NOT state.throttled THEN 0
             WHEN c.backlog > 0 THEN c.backlog END
         FROM (
-          SELECT o.ctid AS place, o.claim_key, o.ordered, o.stopped_by, s.virtual_time, o.backlog - s.taken AS backlog,
+          SELECT o.ctid AS place, o.claim_key, o.ordered, o.stopped_by, o.paused_until, s.virtual_time, o.backlog - s.taken AS backlog,
             CASE WHEN NOT s.is_short AND NOT o.ordered THEN o.backlog > s.taken END AS waits,
-            CASE WHEN o.claim_key = t.queue_type THEN NULL WHEN o.ordered THEN 1 ELSE t.group_concurrency END AS concurrency,
-            CASE WHEN o.claim_key = t.queue_type THEN NULL ELSE t.group_interval END AS interval, t.group_burst AS burst,
-            o.running + CASE WHEN o.claim_key <> t.queue_type AND (o.ordered OR t.group_concurrency IS NOT NULL)
+            CASE WHEN o.claim_key = t.queue_type THEN NULL WHEN o.ordered THEN 1 ELSE ${limitOf("o", "concurrency")} END AS concurrency,
+            CASE WHEN o.claim_key = t.queue_type THEN NULL ELSE ${limitOf("o", "interval")} END AS interval,
+            ${limitOf("o", "bucket")} AS burst,
+            o.running + CASE WHEN o.claim_key <> t.queue_type AND (o.ordered OR ${limitOf("o", "concurrency")} IS NOT NULL)
               THEN s.taken ELSE 0 END AS running,
             CASE WHEN o.claim_key = t.queue_type THEN 0
-              ELSE ${spendSql("o.bucket_full_at", "t.group_interval", "s.taken")} END AS bucket_full_at
+              ELSE ${spendSql("o.bucket_full_at", limitOf("o", "interval"), "s.taken")} END AS bucket_full_at
           FROM (SELECT * FROM unnest(v_groups, v_counts, v_short, v_virtual_times) LIMIT (SELECT 2147483647))
             AS s (place_of_group, taken, is_short, virtual_time)
           JOIN ${groupState} AS o ON o.ctid = s.place_of_group
@@ -197,26 +266,20 @@ BEGIN
         UPDATE ${limitUsage} AS u SET
           running = u.running + CASE WHEN t.concurrency IS NULL THEN 0 ELSE v_count END,
           bucket_full_at = ${spendSql("u.bucket_full_at", "t.rate_interval", "v_count")},
-          virtual_time = CASE WHEN v_count = 0 THEN greatest(u.virtual_time, qu.served_virtual_time)
-            ELSE u.virtual_time + v_count * ${virtualTimePerJob}::bigint END,
           served_virtual_time = greatest(u.served_virtual_time, v_served)
-        WHERE u.queue = p_queue AND u.queue_type = t.queue_type AND (v_count > 0 OR u.virtual_time < qu.served_virtual_time);
-        IF v_count > 0 THEN
-          qu.served_virtual_time :=
-            greatest(qu.served_virtual_time, t.virtual_time + (v_count - 1) * ${virtualTimePerJob}::bigint);
+        WHERE u.queue = p_queue AND u.queue_type = t.queue_type AND v_count > 0;
+        IF v_count = 0 THEN v_queue_types := array_remove(v_queue_types, t.queue_type);
+        ELSE
           qu.running := qu.running + CASE WHEN q.concurrency IS NULL THEN 0 ELSE v_count END;
           qu.bucket_full_at := ${spendSql("qu.bucket_full_at", "q.rate_interval", "v_count")};
           v_left := v_left - v_count;
           v_wanted := v_wanted - v_count;
-          v_active := v_active || t.queue_type;
         END IF;
       END LOOP;
-      v_queue_types := v_active;
     END LOOP;
-    UPDATE ${limitUsage} AS u SET running = qu.running, bucket_full_at = qu.bucket_full_at,
-      served_virtual_time = qu.served_virtual_time
+    UPDATE ${limitUsage} AS u SET running = qu.running, bucket_full_at = qu.bucket_full_at
     WHERE u.queue = p_queue AND u.queue_type = 0
-      AND (u.running, u.bucket_full_at, u.served_virtual_time) <> (qu.running, qu.bucket_full_at, qu.served_virtual_time);
+      AND (u.running, u.bucket_full_at) <> (qu.running, qu.bucket_full_at);
     EXIT WHEN v_wanted <= 0 OR v_applied < ${deltasPerPass};
   END LOOP;
 END`,

@@ -1,5 +1,5 @@
 import type { Tables } from "../../database/tables.ts";
-import { define, lockKeySql, presentSql } from "./shared.ts";
+import { define, lockKeySql, presentSql, virtualTimePerJob } from "./shared.ts";
 
 // A copy of `firstGroupKey` in rows/runnable.ts, because the text of a released function never changes.
 const firstGroupKey = "9151314442816847872";
@@ -7,8 +7,8 @@ const firstGroupKey = "9151314442816847872";
 const groupsPerCall = 1_000;
 
 /**
- * Deletes groups whose state equals that of a new group: no jobs, nothing counted, no tokens spent, and a virtual time that
- * their type has passed. Reads some groups of one queue from a random key on, and none while another transaction has the lock
+ * Deletes groups whose state equals that of a new group: no jobs, nothing counted, no tokens spent, and a virtual time at most
+ * one job ahead of their type. If each group has one job, none is further ahead and the type never passes them. Reads some groups of one queue from a random key on, and none while another transaction has the lock
  * of that queue.
  */
 export const deleteIdleGroupsSql = ({ schema, groupState, limitUsage }: Tables): string =>
@@ -34,7 +34,8 @@ BEGIN
       SELECT * FROM ${groupState} AS m WHERE m.claim_key >= v_start ORDER BY m.claim_key LIMIT ${groupsPerCall}
     ) AS o JOIN ${limitUsage} AS u ON u.queue = o.queue AND u.queue_type = o.queue_type
     WHERE o.queue = v_queue AND o.claim_key <> o.queue_type AND NOT o.claimable AND NOT o.throttled AND o.running = 0
-      AND o.claimable_at = 0 AND o.stopped_by IS NULL AND o.bucket_full_at <= v_us AND o.virtual_time <= u.served_virtual_time
+      AND o.claimable_at = 0 AND o.stopped_by IS NULL AND coalesce(o.paused_until, 0) * 1000 <= v_us
+      AND o.bucket_full_at <= v_us AND o.virtual_time <= u.served_virtual_time + ${virtualTimePerJob}
   ));
   GET DIAGNOSTICS v_deleted = ROW_COUNT;
   RETURN v_deleted;

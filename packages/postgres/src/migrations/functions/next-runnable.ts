@@ -1,14 +1,30 @@
 import type { Tables } from "../../database/tables.ts";
-import { attemptsLeft, define, nextTokenSql, runOrder, typesSql } from "./shared.ts";
+import {
+  attemptsLeft,
+  define,
+  isHeldSql,
+  limitOfGroupSql,
+  nextTokenSql,
+  pauseEndSql,
+  runOrder,
+  typesSql,
+} from "./shared.ts";
 
 /**
  * In how many milliseconds a claim can find a job; null if none is in sight. A claim reaps expired leases with attempts left.
  * This function only subtracts from the counters what that would free, and writes none of it.
  */
 export const nextRunnableSql = (tables: Tables): string => {
-  const { schema, job, groupState, limitRule, limitUsage } = tables;
+  const { schema, job, groupState, limitEdit, limitRule, limitUsage } = tables;
   const isReaped = `v_has_expired AND j.status = 'running' AND j.due_at <= v_at AND ${attemptsLeft}`;
-  const groupLimit = "CASE WHEN g.ordered THEN 1 ELSE t.group_concurrency END";
+  const limit = (name: "concurrency" | "interval" | "bucket", otherwise: string): string =>
+    limitOfGroupSql("t", "g.group_key", name, otherwise);
+  const groupLimit = `CASE WHEN g.ordered THEN 1 ELSE ${limit("concurrency", "t.group_concurrency")} END`;
+  const groupToken = nextTokenSql(
+    "coalesce(g.bucket_full_at, 0)",
+    `(${limit("interval", "t.group_interval")})`,
+    `(${limit("bucket", "t.group_burst")})`,
+  );
   return define(
     `${schema}.limit_next_runnable`,
     "p_now bigint, p_queue text, p_queue_types bigint[], p_attempts int[]",
@@ -31,14 +47,16 @@ BEGIN
   v_at := ${schema}.limit_settle(p_now, p_queue, p_queue_types);
   v_us := v_at * 1000;
   SELECT * INTO q FROM ${limitRule} AS r WHERE r.queue = p_queue AND r.queue_type = 0;
-  IF q.paused THEN RETURN NULL; END IF;
+  IF q.paused AND q.paused_until IS NULL THEN RETURN NULL; END IF;
+  -- A claim has to check more groups after an edit of a rule.
+  IF EXISTS (SELECT FROM ${limitEdit} AS e WHERE e.queue = p_queue AND NOT e.counts) THEN RETURN 0; END IF;
   SELECT * INTO qu FROM ${limitUsage} AS u WHERE u.queue = p_queue AND u.queue_type = 0;
   v_has_expired := coalesce((SELECT j.due_at FROM ${job} AS j WHERE j.status = 'running' ORDER BY j.due_at LIMIT 1) <= v_at, false);
   SELECT count(*) FILTER (WHERE j.counted_in & 4 <> 0) INTO v_queue_freed FROM ${job} AS j
   WHERE ${isReaped} AND coalesce(j.queue_type, j.claim_key) = ANY (p_queue_types);
-  FOR t IN ${typesSql(tables)} LOOP
-    v_wait := greatest(v_at, ${nextTokenSql("coalesce(qu.bucket_full_at, 0)", "q.rate_interval", "q.rate_burst")},
-      ${nextTokenSql("t.bucket_full_at", "t.rate_interval", "t.rate_burst")});
+  FOR t IN ${typesSql(tables, "(rule.paused AND rule.paused_until IS NULL)")} LOOP
+    v_wait := greatest(v_at, q.paused_until, t.paused_until, ${nextTokenSql("coalesce(qu.bucket_full_at, 0)", "q.rate_interval", "q.rate_bucket")},
+      ${nextTokenSql("t.bucket_full_at", "t.rate_interval", "t.rate_bucket")});
     -- The end of a lease frees the job and its slots. A slot of the queue is free for jobs of any type.
     SELECT min(j.due_at) INTO v_found FROM ${job} AS j
     WHERE j.status = 'running' AND j.due_at > v_at AND ${attemptsLeft}
@@ -50,9 +68,10 @@ BEGIN
       AND t.running - v_type_freed < coalesce(t.concurrency, 9223372036854775807) THEN
       v_found := least(v_found,
         (SELECT min(greatest(reaped.token_at, v_at)) FROM (
-          SELECT ${nextTokenSql("coalesce(g.bucket_full_at, 0)", "t.group_interval", "t.group_burst")} AS token_at,
+          SELECT greatest(${groupToken}, ${pauseEndSql("g")})
+              AS token_at,
             g.claim_key IS NULL OR g.claim_key = t.queue_type
-              OR (g.stopped_by IS NULL AND (${groupLimit} IS NULL OR g.running - j.freed < ${groupLimit})) AS is_free
+              OR (NOT ${isHeldSql("g")} AND (${groupLimit} IS NULL OR g.running - j.freed < ${groupLimit})) AS is_free
           FROM (
             SELECT j.claim_key, count(*) FILTER (WHERE j.counted_in & 1 <> 0) AS freed FROM ${job} AS j
             WHERE ${isReaped} AND coalesce(j.queue_type, j.claim_key) = t.queue_type GROUP BY j.claim_key
@@ -75,8 +94,9 @@ BEGIN
         (SELECT j.due_at FROM ${job} AS j WHERE j.status = 'pending' AND NOT j.ready AND j.claim_key = t.queue_type
           ORDER BY j.due_at LIMIT 1),
         (SELECT min(greatest(later.due_at, later.token_at)) FROM (
-          SELECT j.due_at, ${nextTokenSql("coalesce(g.bucket_full_at, 0)", "t.group_interval", "t.group_burst")} AS token_at,
-            g.claim_key IS NULL OR (g.stopped_by IS NULL AND (${groupLimit} IS NULL OR g.running < ${groupLimit})
+          SELECT j.due_at, greatest(${groupToken}, ${pauseEndSql("g")})
+              AS token_at,
+            g.claim_key IS NULL OR (NOT ${isHeldSql("g")} AND (${groupLimit} IS NULL OR g.running < ${groupLimit})
               AND NOT (g.ordered AND j.lease_version = 0 AND EXISTS (
                 SELECT FROM ${job} AS r
                 WHERE r.claim_key = j.claim_key AND r.ordered IS NOT NULL AND r.status = 'pending' AND NOT r.ready

@@ -14,7 +14,7 @@ export const reapSql = ({ schema, job, jobAttempt, limitDelta }: Tables): string
 BEGIN
     WITH expired AS MATERIALIZED (
       SELECT j.id, j.counted_in, j.queue, j.queue_type, j.claim_key, j.group_key, j.ordered, j.lease_version, j.attempt,
-        j.scheduled_at, j.last_attempt_at, j.due_at, j.leased_by
+        j.scheduled_at, j.last_attempt_at, j.due_at, j.leased_by, j.deployment
       FROM ${job} AS j
       WHERE j.status = 'running' AND j.due_at <= p_at AND coalesce(j.queue_type, j.claim_key) = ANY (p_queue_types)
         AND ${attemptsLeft}
@@ -33,9 +33,10 @@ BEGIN
       WHERE j.id = ANY (ARRAY(SELECT id FROM expired))
     ),
     kept AS (
-      INSERT INTO ${jobAttempt} (job_id, lease_version, attempt, due_at, started_at, ended_at, outcome, worker_id)
+      INSERT INTO ${jobAttempt} (job_id, lease_version, attempt, due_at, started_at, ended_at, outcome, worker_id,
+        deployment)
       SELECT id, lease_version, attempt, scheduled_at, coalesce(last_attempt_at, scheduled_at), due_at, 'expired',
-        coalesce(leased_by, '')
+        coalesce(leased_by, ''), deployment
       FROM expired ON CONFLICT (job_id, lease_version) DO NOTHING
     ),
     trimmed AS (

@@ -1,4 +1,5 @@
 import type { Tables } from "../../database/tables.ts";
+import { editsSql } from "./apply-edits.ts";
 import { define, deltasPerPass, lockSql, presentSql } from "./shared.ts";
 
 /** Returns the present. */
@@ -12,6 +13,7 @@ DECLARE v_at bigint;
 BEGIN
   ${lockSql(tables)}
   v_at := ${presentSql};
+  ${editsSql(tables)}
   PERFORM ${tables.schema}.limit_promote_due(v_at, p_queue_types);
   WHILE ${tables.schema}.limit_apply_deltas(v_at, p_queue) >= ${deltasPerPass} LOOP END LOOP;
   RETURN v_at;

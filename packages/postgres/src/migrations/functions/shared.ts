@@ -8,7 +8,9 @@ import type { Tables } from "../../database/tables.ts";
 //   limit_promote_due         marks deferred jobs as ready once they are due
 //   limit_reap                returns jobs with expired leases to the queue and frees their slots
 //   limit_apply_deltas        adds deltas to groups and counters, and opens groups whose time has come
-//   limit_settle              promotes and applies deltas, before a read
+//   limit_apply_edits         adjusts buckets and checks throttled groups after an edit of a rule
+//   limit_count_running       counts running jobs against a new limit
+//   limit_settle              promotes and applies edits and deltas, before a read
 //   limit_next_runnable       settles, then computes when a claim can find a job
 //   limit_delete_idle_groups  deletes the state of groups that have no jobs and no spent tokens
 //
@@ -74,12 +76,24 @@ export const attemptsLeft = `j.attempt < CASE WHEN j.max_attempts_explicit = fal
   THEN coalesce(p_attempts[array_position(p_queue_types, coalesce(j.queue_type, j.claim_key))], j.max_attempts)
   ELSE j.max_attempts END`;
 
-/** The limits of each group of a type, from the rules `t` of the type and `q` of the queue. */
-export const groupLimitsSql = (t: string, q: string): string => {
-  const either = (column: string): string =>
-    `CASE WHEN ${t}.group_limits THEN ${t}.${column} WHEN ${q}.group_limits THEN ${q}.${column} END`;
-  return `SELECT ${either("group_concurrency")} AS concurrency, ${either("group_rate_interval")} AS interval,
-    ${either("group_rate_burst")} AS burst`;
+type NamedLimit = "concurrency" | "interval" | "bucket";
+
+/** A limit of the group with this key: its own, or the other one if the rule `t` of its type does not name it. */
+export const limitOfGroupSql = (t: string, key: string, limit: NamedLimit, otherwise: string): string =>
+  `CASE WHEN (${t}.named_groups -> ${key}) IS NULL THEN ${otherwise}
+    ELSE (${t}.named_groups -> ${key} ->> '${limit}')::bigint END`;
+
+/**
+ * The limits of each group of a type, from the rules `t` of the type and `q` of the queue. With the key of a group, the limits
+ * of this group.
+ */
+export const groupLimitsSql = (t: string, q: string, key?: string): string => {
+  const either = (column: string, limit: NamedLimit): string => {
+    const each = `CASE WHEN ${t}.group_limits THEN ${t}.${column} WHEN ${q}.group_limits THEN ${q}.${column} END`;
+    return key === undefined ? each : limitOfGroupSql(t, key, limit, each);
+  };
+  return `SELECT ${either("group_concurrency", "concurrency")} AS concurrency,
+    ${either("group_rate_interval", "interval")} AS interval, ${either("group_rate_bucket", "bucket")} AS burst`;
 };
 
 export const lockKeySql = (schema: string, queue: string): string =>
@@ -90,11 +104,30 @@ export const lockSql = ({ schema }: Tables): string =>
 
 export const presentSql = "coalesce(p_now, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint)";
 
-/** The rules and the usage of the types in `v_queue_types`, by virtual time. Paused types are left out. */
-export const typesSql = ({ limitRule, limitUsage, groupState }: Tables): string => `
-  SELECT h.queue_type, rule.concurrency, rule.rate_interval, rule.rate_burst, coalesce(rule.weights, '{}') AS weights,
+// A copy of `pauseWithoutEnd` of core, because the text of a released function never changes.
+const pauseWithoutEnd = "9007199254740991";
+
+/** Whether the pause of a rule holds at `v_at`. */
+export const isPausedSql = (rule: string): string =>
+  `(${rule}.paused AND (${rule}.paused_until IS NULL OR ${rule}.paused_until > v_at))`;
+
+/** Whether a group waits for a call that resumes it. */
+export const isHeldSql = (group: string): string =>
+  `(${group}.stopped_by IS NOT NULL OR coalesce(${group}.paused_until, 0) = ${pauseWithoutEnd})`;
+
+/** The end of the pause of a group, or 0 if it is over. */
+export const pauseEndSql = (group: string): string =>
+  `CASE WHEN ${group}.paused_until * 1000 > v_us THEN ${group}.paused_until ELSE 0 END`;
+
+/** The rules and the usage of the types in `v_queue_types`, without those that have this condition. */
+export const typesSql = (
+  { limitRule, limitUsage, groupState }: Tables,
+  leftOut: string = isPausedSql("rule"),
+): string => `
+  SELECT h.queue_type, rule.paused_until, rule.concurrency, rule.rate_interval, rule.rate_bucket, coalesce(rule.weights, '{}') AS weights,
+    rule.named_groups,
     coalesce(u.running, 0) AS running, coalesce(u.bucket_full_at, 0) AS bucket_full_at,
-    coalesce(u.virtual_time, 0) AS virtual_time, coalesce(u.served_virtual_time, 0) AS served_virtual_time,
+    coalesce(u.served_virtual_time, 0) AS served_virtual_time,
     own.claim_key IS NULL AS is_new, limits.concurrency AS group_concurrency, limits.interval AS group_interval,
     limits.burst AS group_burst
   FROM unnest(v_queue_types) WITH ORDINALITY AS h (queue_type, place)
@@ -102,22 +135,22 @@ export const typesSql = ({ limitRule, limitUsage, groupState }: Tables): string 
   LEFT JOIN ${limitUsage} AS u ON u.queue = p_queue AND u.queue_type = h.queue_type
   LEFT JOIN ${groupState} AS own ON own.claim_key = h.queue_type
   CROSS JOIN LATERAL (${groupLimitsSql("rule", "q")}) AS limits
-  WHERE NOT coalesce(rule.paused, false)
-  ORDER BY virtual_time, place`;
+  WHERE NOT coalesce(${leftOut}, false)
+  ORDER BY place`;
 
 /**
  * Whether a group is claimable or throttled, and when it becomes claimable: a table `state`. The group given has claim_key,
- * running, bucket_full_at, ordered, stopped_by, its limits concurrency, interval and burst, and `waits`: whether jobs wait,
+ * running, bucket_full_at, ordered, stopped_by, paused_until, its limits concurrency, interval and burst, and `waits`: whether jobs wait,
  * or null to read that from the index. That read takes no locks: a group whose jobs are locked is not empty.
  */
 export const stateSql = ({ job }: Tables, of: string): string => `LATERAL (
   SELECT is_claimable AS claimable, waits AND NOT is_claimable AS throttled,
-    CASE WHEN waits AND ${of}.stopped_by IS NULL AND has_room THEN greatest(token_at, retry_at) ELSE 0 END AS claimable_at
+    CASE WHEN waits AND NOT ${isHeldSql(of)} AND has_room THEN greatest(token_at, retry_at) ELSE 0 END AS claimable_at
   FROM (
-    SELECT *, waits AND ${of}.stopped_by IS NULL AND has_room AND token_at = 0 AND retry_at = 0 AS is_claimable FROM (
+    SELECT *, waits AND NOT ${isHeldSql(of)} AND has_room AND token_at = 0 AND retry_at = 0 AS is_claimable FROM (
       SELECT coalesce(${of}.waits, head.lease_version IS NOT NULL) AS waits,
         ${of}.concurrency IS NULL OR ${of}.running < ${of}.concurrency AS has_room,
-        ${nextTokenSql(`${of}.bucket_full_at`, `${of}.interval`, `${of}.burst`)} AS token_at,
+        greatest(${nextTokenSql(`${of}.bucket_full_at`, `${of}.interval`, `${of}.burst`)}, ${pauseEndSql(of)}) AS token_at,
         CASE WHEN ${of}.ordered AND head.lease_version = 0 THEN coalesce((
           SELECT j.due_at FROM ${job} AS j
           WHERE j.claim_key = ${of}.claim_key AND j.ordered IS NOT NULL AND j.status = 'pending' AND NOT j.ready

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createOpenCalls } from "./database.ts";
+import { createOpenCalls } from "./transactions.ts";
 
 const failing = async (): Promise<never> => {
   throw new Error("the work failed");
