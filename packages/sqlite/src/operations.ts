@@ -22,12 +22,13 @@ import {
 import { prepareCountJobs, prepareListBlockedJobs, prepareListJobs } from "./jobs/list.ts";
 import { prepareRedriveJobs } from "./jobs/redrive.ts";
 import { prepareClaimFairly, prepareDeleteIdleGroups } from "./limits/claim.ts";
+import { prepareDueJobs } from "./limits/due-jobs.ts";
 import { prepareRepairCounters, prepareExplainThrottle, prepareThrottles } from "./limits/explain.ts";
 import { createGroupQueues } from "./limits/group-queues.ts";
 import { prepareCountInGroup, prepareNextClaimableAt } from "./limits/next-runnable.ts";
 import { prepareListRules, prepareListGroups } from "./limits/read.ts";
 import { createLimitRuleRows } from "./limits/rule-rows.ts";
-import { prepareResumeGroup, prepareSetRule } from "./limits/set-rule.ts";
+import { preparePauseGroup, prepareResumeGroup, prepareSetRule } from "./limits/set-rule.ts";
 import { prepareRecurringJobs } from "./recurring.ts";
 import { createJobLookup } from "./rows/job-table.ts";
 import { createRunnable, prepareRequeueExpired } from "./rows/runnable.ts";
@@ -75,6 +76,7 @@ export const createOperations = (tables: Tables): Operations => {
       deduplication,
       plainCompletions,
       groupQueues,
+      lookup,
       attempts,
     ),
     reapExpiredLeases: prepareReapExpiredLeases(
@@ -89,7 +91,7 @@ export const createOperations = (tables: Tables): Operations => {
       attempts,
     ),
 
-    cancelSequences: prepareCancelSequences(tables, lookup, dependants, deduplication, groupQueues),
+    cancelSequences: prepareCancelSequences(tables, lookup, dependants, deduplication, groupQueues, attempts),
     redriveJobs: prepareRedriveJobs(tables, lookup, blockers, deduplication, groupQueues),
     deleteSequences: prepareDeleteSequences(tables, groupQueues),
     pruneSequences: preparePruneSequences(tables),
@@ -100,7 +102,7 @@ export const createOperations = (tables: Tables): Operations => {
     getBlockers: prepareGetBlockers(lookup, blockers),
     listBlockedJobs: prepareListBlockedJobs(tables),
     countJobs: prepareCountJobs(tables),
-    measureBacklog: prepareMeasureBacklog(tables, runnable),
+    measureBacklog: prepareMeasureBacklog(tables, runnable, prepareDueJobs(tables, limitRules, throttles)),
     listRecentlyFinished: prepareListRecentlyFinished(tables),
     ...prepareRecurringJobs(tables),
 
@@ -110,6 +112,7 @@ export const createOperations = (tables: Tables): Operations => {
     setRule: prepareSetRule(tables, limitRules),
     listRules: prepareListRules(tables, runnable, limitRules, throttles),
     listGroups: prepareListGroups(tables, limitRules, throttles),
+    pauseGroup: preparePauseGroup(groupQueues),
     resumeGroup: prepareResumeGroup(groupQueues),
     explainThrottle: prepareExplainThrottle(tables, limitRules, throttles),
     repairCounters: prepareRepairCounters(tables),

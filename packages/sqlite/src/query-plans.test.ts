@@ -173,6 +173,7 @@ it("nor does a call under rules, and throttled jobs are not read", async () => {
   await adapter.countAhead({ jobId: held[99]!.id, cap: 1_000 });
   await adapter.limits.listRules({ queue: "queue" });
   await adapter.limits.listGroups({ ...scope, order: "waiting", limit: 10 });
+  await adapter.limits.listGroups({ ...scope, order: "name", limit: 10, after: "a" });
   expect(findScans()).toEqual([]);
 
   // A full group is in no index that a claim reads, however many jobs wait in it.
@@ -306,6 +307,10 @@ it("neither does a listing, in order or narrowed down", async () => {
     { firstOf: "tree", sequenceTypeNames: ["type"] },
     { deduplicationKeys: ["a"] },
     { deduplicationKeys: ["a"], sequenceTypeNames: ["type"] },
+    { groups: ["a"] },
+    { groups: ["a", "b"] },
+    { recurringJobIds: ["a"], typeNames: ["type"] },
+    { recurringJobIds: ["a", "b"] },
   ] as const) {
     await list(filter);
   }
@@ -321,6 +326,24 @@ it("jobs of a state are found by the index of that state, and those of a key by 
     expect(plans).not.toEqual([]);
     for (const { details } of plans)
       expect(details.join(), JSON.stringify(filter)).toMatch(/INDEX leasehold_job_(blocked|key)/);
+  }
+});
+
+it("jobs of a group or of a recurring job are found by an index in the order of the page", async () => {
+  for (const [filter, index] of [
+    [{ groups: ["a"] }, "own_group"],
+    [{ groups: ["a"], typeNames: ["type"] }, "own_group"],
+    [{ recurringJobIds: ["a"] }, "recurring"],
+    [{ recurringJobIds: ["a"], statuses: ["completed"] }, "recurring"],
+  ] as const) {
+    recording.statements.length = 0;
+    await list(filter);
+    const plans = readPlans();
+    expect(plans).not.toEqual([]);
+    for (const { details } of plans) {
+      expect(details.join(), JSON.stringify(filter)).toContain(`INDEX leasehold_job_${index} (`);
+      expect(details.join(), JSON.stringify(filter)).not.toContain("TEMP B-TREE");
+    }
   }
 });
 

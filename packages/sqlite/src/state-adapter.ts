@@ -142,11 +142,12 @@ export async function createSqliteStateAdapter(
   };
 
   return {
-    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
+    capabilities: { conflicts: "wait", savepoints: true, isolationLevels, discardsCompleted: true },
+    contextKeys: [...Object.keys(context), "transaction"],
     idGenerator,
     migrate: async () => {
       assertUsable();
-      return transactions.provide(migrations.migrate, assertUsable);
+      return transactions.exclusively(migrations.migrate, assertUsable);
     },
     migrationStatus: () => read("migrationStatus", {}, migrations.status),
 
@@ -216,6 +217,7 @@ export async function createSqliteStateAdapter(
 
     limits: {
       setRule: (call) => write("setRule", call, operations.setRule),
+      pauseGroup: (call) => write("pauseGroup", call, operations.pauseGroup),
       resumeGroup: (call) => write("resumeGroup", call, operations.resumeGroup),
       listRules: (call) => read("listRules", call, operations.listRules),
       listGroups: (call) => read("listGroups", call, operations.listGroups),

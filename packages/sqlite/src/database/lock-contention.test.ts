@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { SqliteClient } from "../providers/drivers.ts";
 import { claimAll, createGate, newJob } from "../testing/jobs.ts";
 import { createTestStore, openRaw, type TestStore } from "../testing/store.ts";
 
@@ -68,5 +69,49 @@ describe("a transaction that reads first and writes later", () => {
       });
     });
     await other.adapter.createJobs({ jobs: [newJob()] });
+  });
+});
+
+describe("a statement of the user on the lent connection", () => {
+  /** Lends the connection while another connection has the write lock, which is released a little later. */
+  const insertUnderLock = async (insert: (client: SqliteClient) => void): Promise<void> => {
+    const other = await openRaw(store.file);
+    await store.adapter.provideContext(async ({ client }) => client.exec("CREATE TABLE orders (id)"));
+    other.exec("BEGIN IMMEDIATE");
+    const inserted = store.adapter.provideContext(async ({ client }) => insert(client));
+    inserted.catch(() => undefined);
+    setTimeout(() => other.exec("COMMIT"), 50);
+    try {
+      await inserted;
+    } finally {
+      other.close();
+    }
+  };
+
+  const countOrders = (): Promise<unknown> =>
+    store.adapter.provideContext(async ({ client }) => client.prepare("SELECT id FROM orders").all().length);
+
+  it("waits for a lock like a call of the adapter, and leaves the connection usable", async () => {
+    const statements: unknown[] = [];
+    await insertUnderLock((client) => {
+      const statement = client.prepare("INSERT INTO orders VALUES (1) RETURNING id");
+      statements.push(statement);
+      expect(statement.all()).toHaveLength(1);
+    });
+    expect(await countOrders()).toBe(1);
+    const [created] = await store.adapter.createJobs({ jobs: [newJob()] });
+    expect(created?.job.status).toBe("pending");
+    expect(await claimAll(store.adapter)).toHaveLength(1);
+    expect(statements).toHaveLength(1);
+  });
+
+  it("is rolled back when the callback rejects", async () => {
+    const failing = insertUnderLock((client) => {
+      client.exec("INSERT INTO orders VALUES (1)");
+      throw new Error("changed my mind");
+    });
+    await expect(failing).rejects.toThrow("changed my mind");
+    expect(await countOrders()).toBe(0);
+    await store.adapter.createJobs({ jobs: [newJob()] });
   });
 });

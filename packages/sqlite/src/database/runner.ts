@@ -38,15 +38,15 @@ export interface ConnectionRunnerOptions {
 /** Only inside a transaction do several statements read the same snapshot. */
 const readOnce = <T>(db: SqliteConnection, action: () => T): T => {
   db.exec("BEGIN");
-  let result: T;
   try {
-    result = action();
+    const result = action();
+    db.exec("COMMIT");
+    return result;
   } catch (error) {
+    // After a failed COMMIT, too: the connection could not begin another transaction.
     rollBackAfter(db);
     throw error;
   }
-  db.exec("COMMIT");
-  return result;
 };
 
 export const createConnectionRunner = (options: ConnectionRunnerOptions): ConnectionRunner => {

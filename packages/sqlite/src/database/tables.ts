@@ -3,6 +3,7 @@ import { InvalidOptionError } from "leasehold/adapter";
 /** Names for use in SQL, quoted. `nameTables` checks the prefix, the only part that users choose. */
 export interface Tables {
   readonly job: string;
+  readonly input: string;
   readonly blocker: string;
   readonly migration: string;
   readonly recurring: string;
@@ -19,6 +20,9 @@ export interface Tables {
   readonly recurringDueIndex: string;
   readonly expiringIndex: string;
   readonly replacedIndex: string;
+  /** Jobs by group, and by the recurring job that started them. */
+  readonly ownGroupIndex: string;
+  readonly startedByIndex: string;
   readonly limitEpoch: string;
   readonly limitRule: string;
   readonly groupState: string;
@@ -27,6 +31,7 @@ export interface Tables {
   readonly timedGroupIndex: string;
   readonly attempt: string;
   readonly attemptTrigger: string;
+  readonly inputTrigger: string;
   readonly process: string;
   readonly statisticsBucket: string;
   readonly failureCause: string;
@@ -53,6 +58,7 @@ export const nameTables = (prefix: string): Tables => {
   const name = (suffix: string): string => `"${prefix}${suffix}"`;
   return {
     job: name("job"),
+    input: name("job_input"),
     blocker: name("job_blocker"),
     migration: name("migration"),
     recurring: name("recurring_job"),
@@ -69,6 +75,8 @@ export const nameTables = (prefix: string): Tables => {
     recurringDueIndex: name("recurring_job_due"),
     expiringIndex: name("job_expiring"),
     replacedIndex: name("job_replaced"),
+    ownGroupIndex: name("job_own_group"),
+    startedByIndex: name("job_recurring"),
     limitEpoch: name("limit_epoch"),
     limitRule: name("limit_rule"),
     groupState: name("group_state"),
@@ -77,6 +85,7 @@ export const nameTables = (prefix: string): Tables => {
     timedGroupIndex: name("group_state_claimable_at"),
     attempt: name("job_attempt"),
     attemptTrigger: name("job_attempt_delete"),
+    inputTrigger: name("job_input_delete"),
     process: name("process"),
     statisticsBucket: name("statistics_bucket"),
     failureCause: name("failure_cause"),

@@ -5,7 +5,7 @@ import {
   TransactionSelfDeadlockError,
 } from "leasehold/adapter";
 import type { BusyRetry } from "./busy-retry.ts";
-import type { SqliteConnection } from "./connection.ts";
+import { rollBackAfter, type SqliteConnection } from "./connection.ts";
 import { isSqliteError } from "./errors.ts";
 import type { WriteQueue } from "./group-commit.ts";
 
@@ -32,8 +32,13 @@ export interface Transactions {
     parent: unknown,
     assertUsable: () => void,
   ): Promise<T>;
-  /** Gives the callback exclusive use of the connection, outside any transaction. */
+  /**
+   * Lends the connection for the user's own statements, under the write lock. Without it, a statement could fail with
+   * SQLITE_BUSY, and libsql then keeps it active: no transaction of the connection could commit until it is collected.
+   */
   provide<T>(callback: () => Promise<T>, assertUsable: () => void): Promise<T>;
+  /** Gives the callback exclusive use of the connection, outside any transaction. */
+  exclusively<T>(callback: () => Promise<T>, assertUsable: () => void): Promise<T>;
   /** Makes a store call inside the transaction of this context. */
   inside<T>(operation: string, ctx: unknown, action: () => T): T;
   has(ctx: unknown): boolean;
@@ -76,10 +81,12 @@ export const createTransactions = ({
 
   const savepointAt = (depth: number): string => `leasehold_${depth}`;
 
+  const beginImmediate = (): Promise<void> => retryBusy(() => db.exec("BEGIN IMMEDIATE"));
+
   const begin = async (parent: Frame | null): Promise<Frame> => {
     const frame = createFrame(parent);
     if (parent === null) {
-      await retryBusy(() => db.exec("BEGIN IMMEDIATE"));
+      await beginImmediate();
       holder = frame;
     } else db.exec(`SAVEPOINT ${savepointAt(open.length)}`);
     open.push(frame);
@@ -169,10 +176,23 @@ export const createTransactions = ({
     },
     provide: async (callback, assertUsable) => {
       assertNotInside("provideContext");
-      return runInHold(assertUsable, () => {
+      return runInHold(assertUsable, async () => {
+        await beginImmediate();
         holder = createFrame(null);
-        return frames.enter(holder, {}, callback);
+        try {
+          const result = await frames.enter(holder, {}, callback);
+          commit(0);
+          onCommit();
+          return result;
+        } catch (error) {
+          rollBackAfter(db);
+          throw error;
+        }
       });
+    },
+    exclusively: async (callback, assertUsable) => {
+      assertNotInside("migrate");
+      return runInHold(assertUsable, callback);
     },
     inside: (operation, ctx, action) => {
       const frame = frames.find(ctx);

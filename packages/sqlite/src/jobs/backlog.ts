@@ -3,6 +3,8 @@ import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow, firstNumber } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
+import { type DueCounts, dueCountsRow, isOverdueSql, type PrepareDueJobs } from "../limits/due-jobs.ts";
+import { groupedPriority } from "../rows/job-table.ts";
 import type { Runnable } from "../rows/runnable.ts";
 
 /** A job type in a queue: the indexes of pending and of blocked jobs begin with the two. */
@@ -94,12 +96,23 @@ const mostCaps = 10;
 // A type with more priorities than this is not searched any further.
 const mostPriorities = 1_000;
 
+const keyOf = ({ queue, typeName }: QueueType): string => JSON.stringify([queue, typeName]);
+
 /** Adds up counts by queue and type, each up to the cap. */
 const createCounts = (cap: number) => {
   const counts = new Map<string, Counting>();
   const of = ({ queue, typeName }: QueueType): Counting => {
-    const key = JSON.stringify([queue, typeName]);
-    const none = { runnable: 0, later: 0, running: 0, expired: 0, blocked: 0, failed: 0 };
+    const key = keyOf({ queue, typeName });
+    const none = {
+      runnable: 0,
+      throttled: 0,
+      overdue: 0,
+      later: 0,
+      running: 0,
+      expired: 0,
+      blocked: 0,
+      failed: 0,
+    };
     const found = counts.get(key) ?? { queue, typeName, ...none, oldestRunnableAt: null };
     counts.set(key, found);
     return found;
@@ -114,25 +127,29 @@ const createCounts = (cap: number) => {
   };
 };
 
-const dueRow = defineRow((columns) => ({
-  count: columns.value<number>("count(*)"),
-  oldest: columns.value<number | null>("min(scheduled_at)", null),
-}));
-
 const typeRow = defineRow((columns) => ({
   queue: columns.value<string>("queue"),
   typeName: columns.value<string>("type_name"),
   count: columns.value<number>("count(*)"),
 }));
 
-export const prepareMeasureBacklog = (tables: Tables, runnable: Runnable): Operation<"measureBacklog"> => {
-  const { job, pendingIndex, runningIndex, blockedIndex } = tables;
-  const scheduled = (comparison: string): string =>
-    `(SELECT scheduled_at FROM ${job} INDEXED BY ${pendingIndex}
-      WHERE status = 'pending' AND queue = ? AND type_name = ? AND priority = ? AND scheduled_at ${comparison} ?
-      ORDER BY scheduled_at LIMIT ?)`;
-  const countDue = `SELECT ${dueRow.columns} FROM ${scheduled("<=")}`;
+export const prepareMeasureBacklog = (
+  tables: Tables,
+  runnable: Runnable,
+  prepareDue: PrepareDueJobs,
+): Operation<"measureBacklog"> => {
+  const { job, pendingIndex, runningIndex, blockedIndex, expiringIndex } = tables;
+  const scheduled = (comparison: string, late = "0"): string =>
+    `(SELECT j.scheduled_at AS at, ${late} AS late FROM ${job} AS j INDEXED BY ${pendingIndex}
+      WHERE j.status = 'pending' AND j.queue = ? AND j.type_name = ? AND j.priority = ? AND j.scheduled_at ${comparison} ?
+      ORDER BY j.scheduled_at LIMIT ?)`;
+  const countDue = `SELECT ${dueCountsRow.columns} FROM ${scheduled("<=")}`;
+  // Reads the rows, and not only the index: for types with jobs that are overdue.
+  const countDueInTime = `SELECT ${dueCountsRow.columns} FROM ${scheduled("<=", isOverdueSql)}`;
   const countLater = `SELECT count(*) FROM ${scheduled(">")}`;
+  const findOverdue = `SELECT DISTINCT queue, type_name FROM (SELECT queue, type_name FROM ${job} INDEXED BY ${expiringIndex}
+    WHERE expire_after_ms IS NOT NULL AND status = 'pending' AND attempt = 0 AND scheduled_at + expire_after_ms <= ?
+    ORDER BY scheduled_at + expire_after_ms LIMIT ?)`;
   const countBlocked = `SELECT count(*) FROM (SELECT 1 FROM ${job} INDEXED BY ${blockedIndex}
     WHERE status = 'blocked' AND queue = ? AND type_name = ? LIMIT ?)`;
   const byLease = `${job} INDEXED BY ${runningIndex}`;
@@ -146,17 +163,35 @@ export const prepareMeasureBacklog = (tables: Tables, runnable: Runnable): Opera
 
   return (db: SqliteConnection, { cap }, now) => {
     const counts = createCounts(cap);
+    const due = prepareDue(db, now);
+    const late = new Set(
+      queueTypeRow.all(db, findOverdue, [now, cap * mostCaps]).map((found) => keyOf(found)),
+    );
+    const add = (queueType: QueueType, found: DueCounts): void => {
+      for (const kind of ["runnable", "throttled", "overdue"] as const)
+        counts.add(queueType, kind, found[kind]);
+      const counting = counts.of(queueType);
+      if (found.oldest !== null)
+        counting.oldestRunnableAt = Math.min(counting.oldestRunnableAt ?? found.oldest, found.oldest);
+    };
+    /** The due jobs of one priority that have no group. */
+    const countRange = (queueType: QueueType, values: readonly SqliteValue[]): DueCounts => {
+      const { count, overdue, oldest } = late.has(keyOf(queueType))
+        ? dueCountsRow.first(db, countDueInTime, [now, ...values])!
+        : dueCountsRow.first(db, countDue, values)!;
+      return due.isThrottled(queueType.queue, queueType.typeName)
+        ? { runnable: 0, throttled: count - overdue, overdue, oldest: null }
+        : { runnable: count - overdue, throttled: 0, overdue, oldest };
+    };
     for (const queueType of findQueueTypes(db, tables, "pending")) {
       const { queue, typeName } = queueType;
       let visited = 0;
       for (const priority of runnable.prioritiesOf(db, queue, typeName)) {
         const values = [queue, typeName, priority, now, cap];
-        const { count, oldest } = dueRow.first(db, countDue, values)!;
-        counts.add(queueType, "runnable", count);
+        const inGroups =
+          priority === groupedPriority ? due.inGroups(queue, typeName, cap, cap * mostCaps) : undefined;
+        add(queueType, inGroups ?? countRange(queueType, values));
         counts.add(queueType, "later", firstNumber(db, countLater, values) ?? 0);
-        const counting = counts.of(queueType);
-        if (oldest !== null)
-          counting.oldestRunnableAt = Math.min(counting.oldestRunnableAt ?? oldest, oldest);
         visited += 1;
         if (visited === mostPriorities) break;
       }

@@ -1,7 +1,8 @@
-import { type CancelResult, checkCancellation } from "leasehold/adapter";
+import { type CancelResult, checkCancellation, interruptedAttempt } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import type { Tables } from "../database/tables.ts";
+import type { Attempts } from "../history/attempts.ts";
 import type { GroupQueues } from "../limits/group-queues.ts";
 import type { JobLookup } from "../rows/job-table.ts";
 import type { Deduplication } from "./deduplication.ts";
@@ -13,6 +14,7 @@ export const prepareCancelSequences = (
   dependants: Dependants,
   deduplication: Deduplication,
   groupQueues: GroupQueues,
+  attempts: Attempts,
 ): Operation<"cancelSequences"> => {
   // Removes the token, so that a late outcome of the former holder is refused and not taken for a repetition.
   const fail = `UPDATE ${job} SET status = 'failed', failed_at = ?, failure_reason = 'cancelled', last_error = ?,
@@ -26,6 +28,8 @@ export const prepareCancelSequences = (
     const { id, status } = current;
     if (groupQueues.areUsed(db)) groupQueues.leave(db, [id]);
     db.run(fail, [now, error, id]);
+    const attempt = interruptedAttempt(current, "cancel", now);
+    if (attempt !== undefined) attempts.add(db, attempt);
     deduplication.refresh(db, sequenceId);
     const job = lookup.find(db, id) ?? current;
     const wasRunning = status === "running";

@@ -21,23 +21,27 @@ import {
   parseClaimedJobs,
   queryJobs,
 } from "../rows/job-table.ts";
+import { createLongInputs } from "../rows/long-inputs.ts";
 import type { Candidate, Runnable } from "../rows/runnable.ts";
 
 // The text of all of them has to fit into a string, however large their inputs are.
 const jobsPerText = 32;
 
 export const prepareClaimJobs = (
-  { job, runningIndex }: Tables,
+  tables: Tables,
   runnable: Runnable,
   limitRules: LimitRuleRows,
   claimFairly: ClaimFairly,
   attempts: Attempts,
 ): Operation<"claimJobs"> => {
-  const findClaimedByToken = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
+  const { job, runningIndex } = tables;
+  const longInputs = createLongInputs(tables);
+  const findClaimedByToken = `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until > ? AND j.lease_token = ? ORDER BY j.priority DESC, j.seq`;
-  const findExpired = `SELECT ${jobColumns("j")} FROM ${job} AS j WHERE j.seq IN (SELECT value FROM json_each(?))`;
+  const findExpired = `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j WHERE j.seq IN (SELECT value FROM json_each(?))`;
   const begin = `UPDATE ${job} SET status = 'running', attempt = attempt + 1, lease_token = ?,
-      lease_version = lease_version + 1, leased_by = ?, leased_until = ? + coalesce(lease_ms, ?), last_attempt_at = ?`;
+      lease_version = lease_version + 1, leased_by = ?, deployment = ?, leased_until = ? + coalesce(lease_ms, ?),
+      last_attempt_at = ?`;
   const take = `${begin}, expired_leases = expired_leases + (status = 'running'),
       last_failed_at = CASE WHEN status = 'running' THEN leased_until ELSE last_failed_at END,
       scheduled_at = CASE WHEN status = 'running' THEN leased_until ELSE scheduled_at END
@@ -55,19 +59,19 @@ export const prepareClaimJobs = (
     const jobs: StateJob[] = [];
     for (let from = 0; from < seqs.length; from += jobsPerText) {
       const [text] = db.first(load, [JSON.stringify(seqs.slice(from, from + jobsPerText))]) ?? [];
-      jobs.push(...parseClaimedJobs(text, terms));
+      for (const claimed of parseClaimedJobs(text, terms)) jobs.push(longInputs.load(db, claimed));
     }
     return jobs;
   };
 
   const takeAll = (db: SqliteConnection, candidates: readonly Candidate[], terms: ClaimTerms): StateJob[] => {
     const seqs = candidates.map(({ seq }) => seq);
-    const { workerId, leaseToken, leaseMs, now } = terms;
+    const { workerId, leaseToken, deployment, leaseMs, now } = terms;
     const expired = candidates.filter(({ isExpired }) => isExpired === true).map(({ seq }) => seq);
     if (expired.length > 0)
       for (const lost of queryJobs(db, findExpired, [JSON.stringify(expired)]))
         attempts.add(db, expiredAttempt(lost));
-    const values = [leaseToken, workerId, now, leaseMs, now, JSON.stringify(seqs)];
+    const values = [leaseToken, workerId, deployment, now, leaseMs, now, JSON.stringify(seqs)];
     if (seqs.length > 0) db.run(expired.length === 0 ? takePending : take, values);
     return loadAll(db, seqs, terms);
   };
@@ -77,11 +81,12 @@ export const prepareClaimJobs = (
     { taken, settle }: FairlyTaken,
     terms: ClaimTerms,
   ): StateJob[] => {
-    const { workerId, leaseToken, leaseMs, now } = terms;
+    const { workerId, leaseToken, deployment, leaseMs, now } = terms;
+    const begun = [leaseToken, workerId, deployment, now, leaseMs, now];
     for (const bits of new Set(taken.map((each) => each.countedIn))) {
       const seqs = taken.filter((each) => each.countedIn === bits).map(({ job }) => job);
       const counted = bits === 0 ? null : bits;
-      db.run(takeCounted, [leaseToken, workerId, now, leaseMs, now, counted, counted, JSON.stringify(seqs)]);
+      db.run(takeCounted, [...begun, counted, counted, JSON.stringify(seqs)]);
     }
     settle();
     const seqs = taken.map(({ job }) => job);
@@ -89,14 +94,14 @@ export const prepareClaimJobs = (
   };
 
   return (db, call, now) => {
-    const { workerId, leaseToken, leaseMs, requests, maxAttempts } = call;
+    const { workerId, leaseToken, deployment = null, leaseMs, requests, maxAttempts } = call;
     assertLeaseDuration(leaseMs);
     const jobs = call.isRepeat === true ? queryJobs(db, findClaimedByToken, [now, leaseToken]) : [];
     const limits = remainingLimits(requests, jobs);
     for (const [index, { queue, typeNames }] of requests.entries()) {
       const limit = Math.min(limits[index]!, call.limit - jobs.length);
       const scope = { queue, typeNames, maxAttempts };
-      const terms = { queue, workerId, leaseToken, leaseMs, now };
+      const terms = { queue, workerId, leaseToken, deployment, leaseMs, now };
       const claimed =
         limitRules.read(db).get(queue) === undefined
           ? takeAll(db, runnable.first(db, scope, limit, now), terms)
@@ -125,12 +130,13 @@ export const prepareCountAhead = (
   countInGroup: CountInGroup,
 ): Operation<"countAhead"> => {
   const findPlace = `SELECT ${placeRow.columns} FROM ${job} WHERE id = ? AND status = 'pending'`;
-  return (db, { jobId, cap }, now) => {
+  return (db, call, now) => {
+    const { jobId, cap } = call;
     const place = placeRow.first(db, findPlace, [jobId]);
     if (place === undefined) return null;
     const { claimKey } = place;
     return claimKey === null
-      ? runnable.countBefore(db, { ...place, at: place.scheduledAt }, cap, now)
+      ? runnable.countBefore(db, { ...place, at: place.scheduledAt }, call, now)
       : countInGroup(db, { ...place, claimKey }, cap, now);
   };
 };

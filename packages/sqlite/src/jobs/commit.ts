@@ -1,6 +1,8 @@
 import {
+  asksToDiscard,
   attemptOf,
   completesSequence,
+  interruptedAttempt,
   isTerminal,
   type JobOutcome,
   type JobReference,
@@ -10,6 +12,7 @@ import {
   type OrderedGroup,
   type OutcomeResult,
   resolveSchedule,
+  type StateAttempt,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
@@ -17,7 +20,7 @@ import { type Columns, defineRow } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import type { Attempts } from "../history/attempts.ts";
 import type { CountedJob, GroupQueues } from "../limits/group-queues.ts";
-import { countingKey } from "../rows/job-table.ts";
+import { countingKey, type JobLookup } from "../rows/job-table.ts";
 import type { Deduplication } from "./deduplication.ts";
 import type { Dependants } from "./dependants.ts";
 import { describeLease } from "./leases.ts";
@@ -135,6 +138,46 @@ export const createPlainCompletions = (
   };
 };
 
+/** Deletes the completed jobs that need not be kept. Returns the ids of those that it deleted. */
+type DiscardCompleted = (
+  db: SqliteConnection,
+  outcomes: readonly JobOutcome[],
+  now: number,
+) => ReadonlySet<string>;
+
+const noIds: ReadonlySet<string> = new Set();
+
+const discardedRow = defineRow((columns) => ({ id: columns.value<string>("id") }));
+
+const prepareDiscardCompleted = ({ job, blocker }: Tables): DiscardCompleted => {
+  // `isDiscardable` of core. Takes the ids, the token, the time, and whether the leases may have expired.
+  const discard = `DELETE FROM ${job} AS j WHERE j.id IN (SELECT value FROM json_each(?))
+    AND j.status = 'running' AND j.lease_token = ? AND (j.leased_until > ? OR ?)
+    AND j.id = j.root_sequence_id AND j.deduplication_key IS NULL AND j.blocker_count = 0 AND j.lease_version = 1
+    AND j.group_key IS NULL AND j.counted_in IS NULL
+    AND NOT EXISTS (SELECT 1 FROM ${job} AS c WHERE c.root_sequence_id = j.id AND c.id <> c.root_sequence_id)
+    AND NOT EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.id)
+    RETURNING ${discardedRow.columns}`;
+
+  return (db, outcomes, now) => {
+    const groups = new Map<string, { readonly outcome: JobOutcome; readonly jobIds: string[] }>();
+    for (const outcome of outcomes) {
+      if (!asksToDiscard(outcome)) continue;
+      const key = `${outcome.leaseToken} ${outcome.locked === true}`;
+      const group = groups.get(key);
+      if (group === undefined) groups.set(key, { outcome, jobIds: [outcome.jobId] });
+      else group.jobIds.push(outcome.jobId);
+    }
+    if (groups.size === 0) return noIds;
+    const discarded = new Set<string>();
+    for (const { outcome, jobIds } of groups.values()) {
+      const values = [JSON.stringify(jobIds), outcome.leaseToken, now, outcome.locked === true ? 1 : 0];
+      for (const { id } of discardedRow.all(db, discard, values)) discarded.add(id);
+    }
+    return discarded;
+  };
+};
+
 const nothing: readonly JobReference[] = [];
 
 const appliedAlone = (at: number): OutcomeResult => ({
@@ -178,13 +221,16 @@ const groupRow = defineRow((columns) => ({
 }));
 
 export const prepareCommitOutcomes = (
-  { job, blocker }: Tables,
+  tables: Tables,
   dependants: Dependants,
   deduplication: Deduplication,
   plain: PlainCompletions,
   groupQueues: GroupQueues,
+  lookup: JobLookup,
   attempts: Attempts,
 ): Operation<"commitOutcomes"> => {
+  const { job, blocker } = tables;
+  const discard = prepareDiscardCompleted(tables);
   const stateRow = defineRow((columns) => describeState(columns, blocker));
   const findStates = `SELECT ${stateRow.text} FROM json_each(?) AS given CROSS JOIN ${job} AS j ON j.id = given.value`;
   const findGroup = `SELECT ${groupRow.columns} FROM ${job} WHERE seq = ?`;
@@ -196,7 +242,7 @@ export const prepareCommitOutcomes = (
   const retry = set("status = ?, scheduled_at = ?, expired_leases = 0, last_error = ?, last_failed_at = ?");
   // Only a running job has an attempt to release.
   const giveBack = set(
-    "attempt = attempt - (status = 'running'), status = ?, scheduled_at = coalesce(?, scheduled_at), last_error = coalesce(?, last_error)",
+    "expired_leases = abs(expired_leases), attempt = attempt - (status = 'running'), status = ?, scheduled_at = coalesce(?, scheduled_at), last_error = coalesce(?, last_error)",
   );
   const fail = set(
     "status = 'failed', failed_at = ?, failure_reason = ?, expired_leases = 0, last_error = ?, last_failed_at = ?, fingerprint = ?",
@@ -250,6 +296,17 @@ export const prepareCommitOutcomes = (
     return status;
   };
 
+  /** The attempt that an outcome ends, from before the outcome is written. */
+  const endedAttempt = (
+    db: SqliteConnection,
+    { id, status }: JobState,
+    outcome: JobOutcome,
+    now: number,
+  ): StateAttempt | undefined => {
+    if (outcome.leaseToken !== null) return attemptOf(outcome, now);
+    return status === "running" ? interruptedAttempt(lookup.find(db, id)!, outcome.kind, now) : undefined;
+  };
+
   /** One by one: an outcome may change other jobs, and two may be for the same job. */
   const commitInOrder = (
     db: SqliteConnection,
@@ -272,8 +329,8 @@ export const prepareCommitOutcomes = (
         return appliedAlone(now);
       }
       writePlainOnes();
+      const attempt = endedAttempt(db, state, outcome, now);
       const status = (state.isLimited ? writeLimited : write)(db, state, outcome, now);
-      const attempt = attemptOf(outcome, now);
       if (attempt !== undefined) attempts.add(db, attempt);
       if (isTerminal(status) && state.mayBeKeyed) deduplication.refresh(db, sequenceId);
       states.delete(outcome.jobId);
@@ -296,9 +353,13 @@ export const prepareCommitOutcomes = (
     return results;
   };
 
-  return (db, { outcomes }, now) => {
+  const commitKept = (
+    db: SqliteConnection,
+    outcomes: readonly JobOutcome[],
+    areDifferentJobs: boolean,
+    now: number,
+  ): OutcomeResult[] => {
     const candidates = outcomes.filter((outcome) => plain.isCandidate(outcome));
-    const areDifferentJobs = new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
     if (!areDifferentJobs || !plain.tryAll(db, candidates, now)) return commitInOrder(db, outcomes, now);
     if (candidates.length === outcomes.length) return outcomes.map(() => appliedAlone(now));
     // Plain completions have no dependants and no key, so the other outcomes cannot change them.
@@ -309,5 +370,16 @@ export const prepareCommitOutcomes = (
     );
     let next = 0;
     return outcomes.map((outcome) => (plain.isCandidate(outcome) ? appliedAlone(now) : others[next++]!));
+  };
+
+  return (db, { outcomes }, now) => {
+    const areDifferentJobs = new Set(outcomes.map(({ jobId }) => jobId)).size === outcomes.length;
+    // A job that can be deleted is tied to no other, so the other outcomes cannot change it.
+    const discarded = areDifferentJobs ? discard(db, outcomes, now) : noIds;
+    if (discarded.size === 0) return commitKept(db, outcomes, areDifferentJobs, now);
+    const isKept = ({ jobId }: JobOutcome): boolean => !discarded.has(jobId);
+    const kept = commitKept(db, outcomes.filter(isKept), areDifferentJobs, now);
+    let next = 0;
+    return outcomes.map((outcome) => (isKept(outcome) ? kept[next++]! : appliedAlone(now)));
   };
 };

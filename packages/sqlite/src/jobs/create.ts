@@ -1,4 +1,5 @@
 import {
+  assertIdsGiven,
   createdStateJob,
   type CreatedStateJob,
   JobAlreadyExistsError,
@@ -19,17 +20,22 @@ import {
   type JobLookup,
   rareColumns,
 } from "../rows/job-table.ts";
+import { createLongInputs, inlineInput } from "../rows/long-inputs.ts";
 import { type Deduplication, initiallyLive } from "./deduplication.ts";
 import type { Edits } from "./edits.ts";
 
 // The columns that differ between the jobs of a bulk start. The other columns are usually equal.
 const ownNames = ["id", "sequence_id", "root_sequence_id", "input"];
+
+const readOwn = ({ id, sequenceId, rootSequenceId, input }: StateJob): SqliteValue[] => [
+  id,
+  sequenceId,
+  rootSequenceId,
+  inlineInput(input),
+];
+
 // The columns that also differ in a bulk start with groups.
 const groupNames = ["group_key", "claim_key"];
-
-const findColumn = (name: string): InsertedColumn => insertedColumns.find((column) => column.name === name)!;
-
-const ownColumns = ownNames.map(findColumn);
 
 const sharedColumns = insertedColumns.filter(({ name }) => ![...ownNames, ...groupNames].includes(name));
 
@@ -79,9 +85,11 @@ export interface Inserts {
  * statement for each job.
  */
 const prepareInsertJobs = (
-  { job: table }: Tables,
+  tables: Tables,
   groupQueues: GroupQueues,
 ): ((db: SqliteConnection, now: number) => Inserts) => {
+  const { job: table } = tables;
+  const longInputs = createLongInputs(tables);
   const marks = (columns: readonly string[]): string => columns.map(() => "?").join(", ");
   const statementsFor = (more: readonly string[]) => {
     const sharedNames = [...sharedColumns.map(({ name }) => name), ...derivedNames, ...more];
@@ -108,18 +116,14 @@ const prepareInsertJobs = (
       const shared = readShared(first, places);
       const statements = hasRareValues(first) ? withRareValues : plain;
       if (jobs.length === 1) {
-        db.run(statements.one, [
-          ...read(ownColumns, first),
-          first.group,
-          places?.claimKeys[0] ?? null,
-          ...shared,
-        ]);
+        db.run(statements.one, [...readOwn(first), first.group, places?.claimKeys[0] ?? null, ...shared]);
         return;
       }
       const hasGroups = places !== undefined || first.group !== null;
       // `JSON.stringify` of an object would put numeric ids first. This text keeps the order.
       const entries = jobs.map(({ id, input, group }, index) => {
-        const value = hasGroups ? [input, group, places?.claimKeys[index] ?? null] : input;
+        const inline = inlineInput(input);
+        const value = hasGroups ? [inline, group, places?.claimKeys[index] ?? null] : inline;
         return `"${id}":${JSON.stringify(value)}`;
       });
       db.run(hasGroups ? statements.groupRun : statements.run, [...shared, `{${entries.join(",")}}`]);
@@ -128,6 +132,7 @@ const prepareInsertJobs = (
     const flush = (): void => {
       const [first] = jobs;
       if (first !== undefined) insert(first);
+      for (const job of jobs) longInputs.insert(db, job);
       jobs = [];
       characters = 0;
     };
@@ -137,7 +142,7 @@ const prepareInsertJobs = (
       return (
         first !== undefined &&
         jobs.length < mostShared &&
-        characters + job.input.length < mostSharedCharacters &&
+        characters < mostSharedCharacters &&
         isOnItsOwn(job) &&
         isOnItsOwn(first) &&
         areAlike(job, first)
@@ -148,7 +153,7 @@ const prepareInsertJobs = (
       add: (job) => {
         if (!continuesRun(job)) flush();
         jobs.push(job);
-        characters += job.input.length;
+        characters += inlineInput(job.input)?.length ?? 0;
       },
       flush,
     };
@@ -204,6 +209,7 @@ export const prepareCreateJobs = (
   };
 
   return (db, { jobs }, now) => {
+    assertIdsGiven(jobs);
     assertCreatable(db, jobs);
     const inserts = insertJobs(db, now);
     const results = jobs.map((wanted): CreatedStateJob => {

@@ -20,9 +20,10 @@ export interface Deduplication {
 export const initiallyLive = ({ sequenceIndex, deduplicationKey }: StateJob): 1 | null =>
   sequenceIndex === 0 && deduplicationKey !== null ? 1 : null;
 
-export const createDeduplication = ({ job, keyIndex, openKeyIndex }: Tables): Deduplication => {
+export const createDeduplication = (tables: Tables): Deduplication => {
+  const { job, keyIndex, openKeyIndex } = tables;
   const newest = (index: string, live: string): string =>
-    `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${index}
+    `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j INDEXED BY ${index}
      WHERE j.sequence_type_name = ? AND j.deduplication_key = ? AND j.deduplication_open ${live}
      ORDER BY j.created_at DESC, j.seq DESC LIMIT 1`;
   const newestOf = {

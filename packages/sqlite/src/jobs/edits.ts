@@ -4,16 +4,18 @@ import type { Operation } from "../database/operation.ts";
 import type { Tables } from "../database/tables.ts";
 import type { GroupQueues } from "../limits/group-queues.ts";
 import { findJob, jobColumns, type JobLookup, queryJobs } from "../rows/job-table.ts";
+import { createLongInputs, inlineInput } from "../rows/long-inputs.ts";
 import type { Deduplication } from "./deduplication.ts";
 import type { Dependants } from "./dependants.ts";
 
 export const prepareExpireWaitingJobs = (
-  { job, expiringIndex }: Tables,
+  tables: Tables,
   dependants: Dependants,
   deduplication: Deduplication,
   groupQueues: GroupQueues,
 ): Operation<"expireWaitingJobs"> => {
-  const find = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${expiringIndex}
+  const { job, expiringIndex } = tables;
+  const find = `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j INDEXED BY ${expiringIndex}
     WHERE j.expire_after_ms IS NOT NULL AND j.status = 'pending' AND j.attempt = 0
       AND j.scheduled_at + j.expire_after_ms <= ?
     ORDER BY j.scheduled_at + j.expire_after_ms LIMIT ?`;
@@ -38,19 +40,21 @@ export interface Edits {
   findReplacedBy(db: SqliteConnection, startId: string): StateJob | undefined;
 }
 
-export const createWaitingJobs = ({ job, replacedIndex }: Tables, groupQueues: GroupQueues): Edits => {
+export const createWaitingJobs = (tables: Tables, groupQueues: GroupQueues): Edits => {
+  const { job, replacedIndex } = tables;
+  const longInputs = createLongInputs(tables);
   const save = `UPDATE ${job} SET input = ?, replaced_by = ?, trace_context = ?, priority = ?, given_priority = NULL, group_order = NULL, max_attempts = ?,
       max_attempts_explicit = ?, timeout_ms = ?, lease_ms = ?, expire_after_ms = ?, scheduled_at = ?, attempt = ?,
       expired_leases = ?, progress = ?
     WHERE id = ?`;
-  const findReplaced = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${replacedIndex} WHERE j.replaced_by = ?`;
+  const findReplaced = `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j INDEXED BY ${replacedIndex} WHERE j.replaced_by = ?`;
 
   return {
     save: (db, row, now) => {
       const usesGroups = groupQueues.areUsed(db);
       if (usesGroups) groupQueues.leave(db, [row.id]);
       db.run(save, [
-        row.input,
+        inlineInput(row.input),
         row.replacedBy,
         row.traceContext,
         row.priority,
@@ -65,6 +69,7 @@ export const createWaitingJobs = ({ job, replacedIndex }: Tables, groupQueues: G
         row.progress,
         row.id,
       ]);
+      longInputs.replace(db, row);
       if (usesGroups) groupQueues.enter(db, [row.id], now);
     },
     findReplacedBy: (db, startId) => findJob(db, findReplaced, [startId]),

@@ -1,12 +1,16 @@
 import { type JobFilter, type JobStatus, jobStatuses } from "leasehold/adapter";
 import type { SqliteValue } from "../database/connection.ts";
 import type { Tables } from "../database/tables.ts";
+import { inputOf } from "../rows/long-inputs.ts";
 
 export interface Condition {
   /** For after `WHERE`, with jobs under the alias `j`. */
   readonly sql: string;
   readonly values: readonly SqliteValue[];
 }
+
+/** The recurring job in the text that core has written, as it is indexed. */
+const recurringJobId = "json_extract(j.recurrence, '$.id')";
 
 const isOneOf = (column: string): string => `${column} IN (SELECT value FROM json_each(?))`;
 
@@ -19,7 +23,7 @@ const ofTree =
 
 const isStatus = (value: string): value is JobStatus => jobStatuses.some((status) => status === value);
 
-export const toCondition = (filter: JobFilter): Condition => {
+export const toCondition = (filter: JobFilter, tables: Tables): Condition => {
   const parts: string[] = ["1"];
   const values: SqliteValue[] = [];
   const add = (sql: string, ...more: SqliteValue[]): void => {
@@ -28,6 +32,11 @@ export const toCondition = (filter: JobFilter): Condition => {
   };
   const addList = (column: string, wanted: readonly string[] | undefined): void => {
     if (wanted !== undefined) add(isOneOf(column), JSON.stringify(wanted));
+  };
+  // An index has the order of a page only for a comparison with one value.
+  const addAmong = (column: string, wanted: readonly string[] | undefined): void => {
+    if (wanted?.length === 1) add(`${column} = ?`, wanted[0]!);
+    else addList(column, wanted);
   };
   const addBound = (sql: string, bound: number | undefined): void => {
     if (bound !== undefined) add(sql, bound);
@@ -44,6 +53,9 @@ export const toCondition = (filter: JobFilter): Condition => {
   addList("j.deduplication_key", filter.deduplicationKeys);
   // True for every job with a key: SQLite uses the index only if the condition of the index is in the statement.
   if (filter.deduplicationKeys !== undefined) add("j.deduplication_open IS NOT NULL");
+  addAmong("j.group_key", filter.groups);
+  addAmong(recurringJobId, filter.recurringJobIds);
+  if (filter.recurringJobIds !== undefined) add("j.recurrence IS NOT NULL");
   addList("j.failure_reason", filter.failureReasons);
   if (filter.fingerprints !== undefined) {
     add("j.status = 'failed'");
@@ -60,7 +72,7 @@ export const toCondition = (filter: JobFilter): Condition => {
   if (filter.rootSequenceId !== undefined) add(ofTree, filter.rootSequenceId, filter.rootSequenceId);
   if (filter.firstOf === "sequence") add("j.sequence_id = j.id");
   if (filter.firstOf === "tree") add("j.root_sequence_id = j.id");
-  if (filter.inputContains !== undefined) add("instr(j.input, ?) > 0", filter.inputContains);
+  if (filter.inputContains !== undefined) add(`instr(${inputOf(tables, "j")}, ?) > 0`, filter.inputContains);
   addBound("j.created_at >= ?", filter.createdFrom);
   addBound("j.created_at < ?", filter.createdBefore);
   addBound("j.scheduled_at >= ?", filter.scheduledFrom);
@@ -89,14 +101,20 @@ export const isNarrow = (filter: JobFilter): boolean =>
  * - Where the statistics show few deduplication keys, SQLite scans all jobs for a key, which is slow even if few jobs match.
  * - For several fingerprints, SQLite scans all failed jobs, whose index has the order of the listing. That is slow where most
  *   jobs failed with other errors.
+ * - For the jobs of a group or of a recurring job, SQLite scans the index of creation, which has the order of the listing.
  * - For the jobs of some workers, SQLite scans all jobs for the same reason, although only running jobs can match.
  */
-export const indexFor = (filter: JobFilter, { keyIndex, fingerprintIndex, runningIndex }: Tables): string => {
+export const indexFor = (
+  filter: JobFilter,
+  { keyIndex, fingerprintIndex, runningIndex, ownGroupIndex, startedByIndex }: Tables,
+): string => {
   // With an empty list in its text, a statement finds nothing, and SQLite rejects a named index.
   if (namesJobs(filter) || filter.fingerprints?.length === 0) return "";
   if (filter.fingerprints !== undefined) return `INDEXED BY ${fingerprintIndex}`;
   if (filter.leasedBy !== undefined) return `INDEXED BY ${runningIndex}`;
-  const isByKey =
-    filter.deduplicationKeys !== undefined && filter.sequenceTypeNames !== undefined && !isNarrow(filter);
+  if (isNarrow(filter)) return "";
+  if (filter.groups?.length === 1) return `INDEXED BY ${ownGroupIndex}`;
+  if (filter.recurringJobIds?.length === 1) return `INDEXED BY ${startedByIndex}`;
+  const isByKey = filter.deduplicationKeys !== undefined && filter.sequenceTypeNames !== undefined;
   return isByKey ? `INDEXED BY ${keyIndex}` : "";
 };

@@ -2,8 +2,8 @@ import {
   assertLeaseDuration,
   expiredAttempt,
   findRefusal,
-  hasAttemptsLeft,
   type LeaseState,
+  mayRunAgain,
   type ReapCall,
   type ReapedJob,
   refuse,
@@ -79,7 +79,7 @@ export const prepareReapExpiredLeases = (
     let cascaded: ReapedJob["cascaded"] = [];
     const areGroupsUsed = groupQueues.areUsed(db);
     if (areGroupsUsed) groupQueues.leave(db, [id]);
-    if (hasAttemptsLeft(expired, call.maxAttempts)) {
+    if (mayRunAgain(expired, call.maxAttempts)) {
       requeueExpired(db, [id]);
       if (areGroupsUsed) groupQueues.enter(db, [id], now);
     } else {
@@ -88,7 +88,7 @@ export const prepareReapExpiredLeases = (
       deduplication.refresh(db, sequenceId);
       cascaded = dependants.failDependants(db, sequenceId, now);
     }
-    attempts.add(db, expiredAttempt(expired, call));
+    attempts.add(db, expiredAttempt(expired));
     return { job: lookup.find(db, id) ?? expired, previouslyLeasedBy: leasedBy, cascaded };
   };
 
@@ -101,18 +101,20 @@ export const prepareReapExpiredLeases = (
 
 export const prepareRenewLeases = ({ job }: Tables, readLeases: ReadLeases): Operation<"renewLeases"> => {
   const renew = `UPDATE ${job} SET leased_until = ?, progress = coalesce(?, progress) WHERE id = ?`;
+  const beginLast = `UPDATE ${job} SET attempt = ?, expired_leases = -abs(expired_leases) WHERE id = ?`;
 
   return (db, { leases }, now) => {
     for (const { leaseMs } of leases) assertLeaseDuration(leaseMs);
     const jobIds = leases.map(({ jobId }) => jobId);
     const states = readLeases(db, jobIds);
-    return leases.map(({ jobId, leaseToken, leaseMs, progress }, index) => {
+    return leases.map(({ jobId, leaseToken, leaseMs, progress, lastAttempt }, index) => {
       const state = states[index];
       if (state === undefined) return refuse("not_found", undefined);
       const refusal = findRefusal(state, leaseToken, now);
       if (refusal !== undefined) return refusal;
       const leasedUntil = now + leaseMs;
       db.run(renew, [leasedUntil, progress ?? null, jobId]);
+      if (lastAttempt !== undefined) db.run(beginLast, [lastAttempt, jobId]);
       return { kind: "renewed", leasedUntil };
     });
   };

@@ -24,7 +24,7 @@ const countRow = defineRow((columns): JobCount => ({
 export const prepareCountJobs =
   (tables: Tables): Operation<"countJobs"> =>
   (db, { filter }) => {
-    const { sql, values } = toCondition(filter);
+    const { sql, values } = toCondition(filter, tables);
     const count = `SELECT ${countRow.columns} FROM ${tables.job} AS j ${indexFor(filter, tables)}
       WHERE ${sql} GROUP BY j.queue, j.type_name, j.status`;
     return countRow.all(db, count, values);
@@ -112,7 +112,7 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
     const place = placePage(call, "j.");
     const found = queryJobs(
       db,
-      `SELECT ${jobColumns("j")} FROM (${few}) AS few CROSS JOIN ${job} AS j ON j.seq = few.seq
+      `SELECT ${jobColumns(tables, "j")} FROM (${few}) AS few CROSS JOIN ${job} AS j ON j.seq = few.seq
         WHERE ${condition.sql} ${place.from} ${place.orderBy} LIMIT ?`,
       [...condition.values, ...place.values, limit + 1],
     );
@@ -129,7 +129,7 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
     const place = placePage({ order, after }, "j.");
     const found = queryJobs(
       db,
-      `SELECT ${jobColumns("j")} FROM ${job} AS j ${index} WHERE ${sql} ${place.from} ${place.orderBy} LIMIT ?`,
+      `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j ${index} WHERE ${sql} ${place.from} ${place.orderBy} LIMIT ?`,
       [...values, ...place.values, limit + 1],
     );
     return toPage(found, limit);
@@ -149,7 +149,7 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
     ];
     const found = queryJobs(
       db,
-      `SELECT ${jobColumns("j")} FROM (${walk("seq")} LIMIT ${mostRead}) AS looked_at
+      `SELECT ${jobColumns(tables, "j")} FROM (${walk("seq")} LIMIT ${mostRead}) AS looked_at
         CROSS JOIN ${job} AS j ON j.seq = looked_at.seq WHERE ${condition.sql} LIMIT ?`,
       [...values, ...condition.values, limit + 1],
     );
@@ -161,18 +161,19 @@ export const prepareListJobs = (tables: Tables): Operation<"listJobs"> => {
 
   return (db, given) => {
     const call = { ...given, filter: withTypesOfKeys(db, given.filter) };
-    const condition = toCondition(call.filter);
+    const condition = toCondition(call.filter, tables);
     const index = indexFor(call.filter, tables);
     if (isNarrow(call.filter) || index !== "") return listAll(db, condition, call, index);
     return listFew(db, condition, call) ?? listSome(db, condition, call);
   };
 };
 
-export const prepareListBlockedJobs = ({ job, blocker }: Tables): Operation<"listBlockedJobs"> => {
+export const prepareListBlockedJobs = (tables: Tables): Operation<"listBlockedJobs"> => {
+  const { job, blocker } = tables;
   const isBlocked = `j.id IN (SELECT job_id FROM ${blocker} WHERE sequence_id = ?)`;
   return (db, { sequenceId, limit, after }) => {
     const place = placePage({ order: "oldest", after }, "j.");
-    const sql = `SELECT ${jobColumns("j")} FROM ${job} AS j
+    const sql = `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j
       WHERE ${isBlocked} ${place.from} ${place.orderBy} LIMIT ?`;
     return toPage(queryJobs(db, sql, [sequenceId, ...place.values, limit + 1]), limit);
   };

@@ -8,17 +8,18 @@ import type { Blockers } from "./blockers.ts";
 import type { Deduplication } from "./deduplication.ts";
 
 export const prepareRedriveJobs = (
-  { job, blocker }: Tables,
+  tables: Tables,
   lookup: JobLookup,
   blockers: Blockers,
   deduplication: Deduplication,
   groupQueues: GroupQueues,
 ): Operation<"redriveJobs"> => {
+  const { job, blocker } = tables;
   const revive = `UPDATE ${job} SET status = CASE WHEN open_blockers > 0 THEN 'blocked' ELSE 'pending' END,
       scheduled_at = max(scheduled_at, ?), attempt = 0, expired_leases = 0, failed_at = NULL, failure_reason = NULL,
       failed_blocker_id = NULL, fingerprint = NULL
     WHERE id = ?`;
-  const findDependants = `SELECT DISTINCT ${jobColumns("j")} FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
+  const findDependants = `SELECT DISTINCT ${jobColumns(tables, "j")} FROM ${blocker} AS b CROSS JOIN ${job} AS j ON j.id = b.job_id
     WHERE b.sequence_id = ? ORDER BY j.seq`;
 
   const findAll = (db: SqliteConnection, jobIds: readonly string[]): Map<string, StateJob> => {

@@ -2,6 +2,7 @@ import {
   claimFairly,
   expiredAttempt,
   newScopeState,
+  ruleAt,
   runSync,
   type ScopeState,
   type TakenJob,
@@ -73,8 +74,8 @@ export const prepareClaimFairly = (
 ): ClaimFairly => {
   const { job, limitRule, groupState, groupIndex, claimableGroupIndex } = tables;
   const readStates = `SELECT ${ruleStateRow.columns} FROM ${limitRule} WHERE queue = ?`;
-  const writeState = `UPDATE ${limitRule} SET running = ?, bucket_full_at = ?, virtual_time = ?, served_virtual_time = ?,
-    ungrouped_virtual_time = ?, ungrouped_claimable = ? WHERE id = ?`;
+  const writeState = `UPDATE ${limitRule} SET running = ?, bucket_full_at = ?, served_virtual_time = ?, ungrouped_virtual_time = ?,
+    ungrouped_claimable = ? WHERE id = ?`;
   const listGroups = `SELECT ${groupRow.text} FROM (SELECT * FROM ${groupState} INDEXED BY ${claimableGroupIndex}
     WHERE limit_rule_id = ? AND claimable = 1 AND (virtual_time, claim_key) > (?, ?)
     ORDER BY virtual_time, claim_key LIMIT ?)`;
@@ -125,7 +126,9 @@ export const prepareClaimFairly = (
           now,
         ),
       ungrouped: (typeName, most) =>
-        runnable.firstUngrouped(db, queue, typeName, most, now).map(({ seq }) => seq),
+        runnable
+          .firstUngrouped(db, queue, typeName, most, now)
+          .map(({ seq, priority, at }) => ({ job: seq, priority, dueAt: at, order: seq })),
     };
     const names = scope.typeNames === null ? runnable.typesOf(db, queue) : [...new Set(scope.typeNames)];
     const types = names.map((typeName) => {
@@ -139,17 +142,9 @@ export const prepareClaimFairly = (
     );
 
     const write = (id: number, state: ScopeState): void => {
-      const { running, bucketFullAt, virtualTime, servedVirtualTime, ungroupedVirtualTime } = state;
+      const { running, bucketFullAt, servedVirtualTime, ungroupedVirtualTime } = state;
       const isClaimable = Number(state.isUngroupedClaimable);
-      db.run(writeState, [
-        running,
-        bucketFullAt,
-        virtualTime,
-        servedVirtualTime,
-        ungroupedVirtualTime,
-        isClaimable,
-        id,
-      ]);
+      db.run(writeState, [running, bucketFullAt, servedVirtualTime, ungroupedVirtualTime, isClaimable, id]);
     };
     return {
       taken: claim.taken,
@@ -173,7 +168,8 @@ export const prepareClaimFairly = (
 
   return (db, scope, limit, now) => {
     const rules = limitRules.read(db).get(scope.queue);
-    if (limit <= 0 || rules === undefined || rules.own.rule?.paused === true) return nothing;
+    if (limit <= 0 || rules === undefined) return nothing;
+    if (rules.own.rule !== undefined && ruleAt(rules.own.rule, now).paused) return nothing;
     requeueLost(db, scope, now);
     // Requeueing may have added rows of types.
     return claimFrom(db, scope, limitRules.read(db).get(scope.queue) ?? rules, limit, now);
@@ -194,16 +190,18 @@ export const prepareDeleteIdleGroups = (tables: Tables): DeleteIdleGroups => {
   const { job, limitRule, groupState, groupIndex } = tables;
   const findPage = `SELECT ${pageRow.columns} FROM
     (SELECT claim_key FROM ${groupState} WHERE claim_key > ? ORDER BY claim_key LIMIT ${mostIdleGroups})`;
-  // Without jobs, counts and stops, with a full bucket, and with no virtual time ahead of the others.
+  // Without jobs, counts and stops, with a full bucket, and with a virtual time at most one job ahead of the others. If each
+  // group has one job, none is further ahead, and the served virtual time never passes them.
   const deleteIdle = `DELETE FROM ${groupState} AS g WHERE claim_key > ? AND claim_key <= ?
     AND claimable = 0 AND running = 0 AND stopped_by IS NULL AND claimable_at IS NULL AND bucket_full_at <= ?
-    AND virtual_time <= (SELECT served_virtual_time FROM ${limitRule} AS l WHERE l.id = g.limit_rule_id)
+    AND coalesce(paused_until, 0) <= ?
+    AND virtual_time <= 1 + (SELECT served_virtual_time FROM ${limitRule} AS l WHERE l.id = g.limit_rule_id)
     AND NOT EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${groupIndex} WHERE j.claim_key = g.claim_key)`;
   let visitedTo = 0;
 
   return (db, now) => {
     const { count, last } = pageRow.first(db, findPage, [visitedTo])!;
-    if (last !== null) db.run(deleteIdle, [visitedTo, last, now * 1_000]);
+    if (last !== null) db.run(deleteIdle, [visitedTo, last, now * 1_000, now]);
     visitedTo = count < mostIdleGroups ? 0 : (last ?? 0);
   };
 };

@@ -53,6 +53,9 @@ const waitingRow = defineRow((columns) => ({
 // More than an explanation names.
 const mostWaiting = 6;
 
+// Of the jobs that fell due after the last claim.
+const mostUnplaced = 1_000;
+
 export type PrepareThrottles = (
   db: SqliteConnection,
   queue: string,
@@ -67,7 +70,16 @@ export const prepareThrottles = ({ job, limitRule, runningIndex, groupIndex }: T
   // In the order of claims, including jobs that have fallen due since the last claim.
   const listWaiting = `SELECT ${waitingRow.columns} FROM ${job} INDEXED BY ${groupIndex}
     WHERE claim_key = ? AND (group_order = ${begunOrder} OR scheduled_at <= ?)
-    ORDER BY coalesce(group_order, given_priority) DESC, scheduled_at, seq LIMIT ?`;
+    ORDER BY coalesce(group_order, given_priority) DESC, scheduled_at, seq`;
+  // The first of them. Reads a bounded number of jobs, however many wait in the group.
+  const someWaiting = (condition: string, order: string, limit: number): string =>
+    `SELECT * FROM (SELECT seq, id, scheduled_at, group_order, given_priority FROM ${job} INDEXED BY ${groupIndex}
+      WHERE claim_key = ? AND ${condition} ORDER BY ${order} LIMIT ${limit})`;
+  const listFirstWaiting = `SELECT ${waitingRow.columns} FROM (
+      ${someWaiting(`group_order = ${begunOrder}`, "scheduled_at, seq", mostWaiting)} UNION ALL
+      ${someWaiting(`group_order < ${begunOrder} AND scheduled_at <= ?`, "group_order DESC, scheduled_at, seq", mostWaiting)} UNION ALL
+      ${someWaiting("group_order IS NULL AND scheduled_at <= ?", "scheduled_at", mostUnplaced)})
+    ORDER BY coalesce(group_order, given_priority) DESC, scheduled_at, seq LIMIT ${mostWaiting}`;
 
   return (db, queue, rules, now) => {
     const states = new Map(ruleStateRow.all(db, readStates, [queue]).map((state) => [state.id, state]));
@@ -86,8 +98,10 @@ export const prepareThrottles = ({ job, limitRule, runningIndex, groupIndex }: T
       { seq, typeName }: DueJob,
       { key, group }: GroupState,
     ): ReturnType<ThrottlingGroup["ahead"]> => {
-      const limit = seq === null ? mostWaiting : -1;
-      const waiting = waitingRow.all(db, listWaiting, [key, now, limit]);
+      const waiting =
+        seq === null
+          ? waitingRow.all(db, listFirstWaiting, [key, key, now, key, now])
+          : waitingRow.all(db, listWaiting, [key, now]);
       const place = waiting.findIndex((each) => (seq === null ? each.at <= now : each.seq === seq));
       const own = waiting[place];
       // A job that is requeued has begun: it precedes this one, unless this one began before.

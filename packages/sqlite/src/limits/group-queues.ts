@@ -40,6 +40,18 @@ export interface GroupQueues {
   release(db: SqliteConnection, jobs: readonly CountedJob[]): void;
   /** Stops the group of a job that has failed permanently, if its `ordered` is `stop`. */
   stop(db: SqliteConnection, job: Pick<StateJob, "id" | "queue" | "typeName" | "group" | "ordered">): void;
+  /** Pauses a group until this time. */
+  pause(
+    db: SqliteConnection,
+    group: Pick<StateJob, "queue" | "typeName"> & { readonly group: string },
+    until: number,
+  ): void;
+  /** Ends the pause of a group. Returns whether it was paused. */
+  endPause(
+    db: SqliteConnection,
+    group: Pick<StateJob, "queue" | "typeName"> & { readonly group: string },
+    now: number,
+  ): boolean;
   /** Resumes a stopped group. With `jobId` only if this job has stopped it. */
   resume(
     db: SqliteConnection,
@@ -113,6 +125,18 @@ export const createGroupQueues = (tables: Tables, limitRules: LimitRuleRows): Gr
   const stop = `UPDATE ${groupState} SET stopped_by = ? WHERE limit_rule_id = ? AND group_key = ?`;
   const resume = `UPDATE ${groupState} AS g SET stopped_by = NULL, ${resumedVirtualTime(limitRule)}, claimable = 1
     WHERE limit_rule_id = ? AND group_key = ? AND stopped_by = coalesce(?, stopped_by)`;
+  // Without a job it stays closed, so that it opens no turn for a group that waits for nothing.
+  const openEmpty = `INSERT INTO ${groupState} (limit_rule_id, group_key, ordered, claimable, virtual_time)
+    VALUES (?, ?, 0, 0, (SELECT served_virtual_time FROM ${limitRule} WHERE id = ?))
+    ON CONFLICT (limit_rule_id, group_key) DO NOTHING`;
+  // The next claim notes when it ends.
+  const pause = `UPDATE ${groupState} AS g SET paused_until = ?, ${resumedVirtualTime(limitRule)},
+      claimable = EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${groupIndex}
+        WHERE j.claim_key = g.claim_key AND j.group_order IS NOT NULL) OR claimable
+    WHERE limit_rule_id = ? AND group_key = ?`;
+  const endPause = `UPDATE ${groupState} AS g SET paused_until = NULL, ${resumedVirtualTime(limitRule)}, claimable = 1
+    WHERE limit_rule_id = ? AND group_key = ?`;
+  const findPause = `SELECT paused_until FROM ${groupState} WHERE limit_rule_id = ? AND group_key = ?`;
   const findKey = `SELECT claim_key FROM ${groupState} WHERE limit_rule_id = ? AND group_key = ?`;
 
   /** Counts the running jobs of groups that become ordered: the next job waits for them. */
@@ -195,6 +219,18 @@ export const createGroupQueues = (tables: Tables, limitRules: LimitRuleRows): Gr
       // The state of the group may have been deleted while its last job was running.
       db.query(openGroups, [id, 1, null, null, id, JSON.stringify([group])]);
       db.run(stop, [jobId, id, group]);
+    },
+    pause: (db, { queue, typeName, group }, until) => {
+      const { id } = limitRules.open(db, queue, typeName);
+      db.run(openEmpty, [id, group, id]);
+      db.run(pause, [until, id, group]);
+    },
+    endPause: (db, { queue, typeName, group }, now) => {
+      const found = limitRules.read(db).get(queue)?.types.get(typeName);
+      const until = found && firstNumber(db, findPause, [found.id, group]);
+      // A pause that is over goes, too: the clock may be turned back.
+      if (found !== undefined && typeof until === "number") db.run(endPause, [found.id, group]);
+      return (until ?? 0) > now;
     },
     resume: (db, { queue, typeName, group }, jobId) => {
       const found = limitRules.read(db).get(queue)?.types.get(typeName);

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { claimAll, completion, newJob } from "../testing/jobs.ts";
 import { createTestStore, openRaw, type TestStore } from "../testing/store.ts";
@@ -38,9 +39,8 @@ it("deletes the states of groups that are as good as new, and no others", async 
       : completion(job),
   );
   await adapter.commitOutcomes({ outcomes });
-  // While "busy" waits for its second turn, a group that was served already must not look like a new one.
   await reap();
-  expect(await countGroups()).toBe(22);
+  expect(await countGroups()).toBe(2);
   for (let turn = 0; turn < 3; turn += 1) {
     const [job] = await claimAll(adapter, 1);
     await adapter.commitOutcomes({ outcomes: [completion(job!)] });
@@ -65,6 +65,57 @@ it("deletes groups that come one by one", async () => {
   }
   await reap();
   expect(await countGroups()).toBe(0);
+});
+
+it("deletes groups with one job each, while others keep arriving", async () => {
+  const { adapter } = store;
+  await adapter.createJobs({ jobs: [newJob({ group: "group-0" })] });
+  for (let index = 1; index <= 40; index += 1) {
+    await adapter.createJobs({ jobs: [newJob({ group: `group-${index}` })] });
+    const jobs = await claimAll(adapter, 1);
+    await adapter.commitOutcomes({ outcomes: jobs.map((job) => completion(job)) });
+  }
+  await reap();
+  // The group that waits, and the last one that was served.
+  expect(await countGroups()).toBe(2);
+});
+
+it("keeps a group of low weight until the others had their turns", async () => {
+  const { adapter } = store;
+  await adapter.limits.setRule({ queue: "queue", typeName: null, change: { weights: { slow: 0.1 } } });
+  await adapter.createJobs({ jobs: ["slow", "busy", "busy"].map((group) => newJob({ group })) });
+  const jobs = await claimAll(adapter, 2);
+  expect(jobs.map(({ group }) => group)).toEqual(["slow", "busy"]);
+  await adapter.commitOutcomes({ outcomes: jobs.map((job) => completion(job)) });
+  await reap();
+  expect(await countGroups()).toBe(2);
+});
+
+it("keeps a group that has spent tokens until they are back", async () => {
+  const { adapter } = store;
+  const perGroup = { concurrency: null, rate: { limit: 3, perMs: 60_000, burst: 3 } };
+  const now = Date.now();
+  await adapter.limits.setRule({ queue: "queue", typeName: null, change: { perGroup }, now });
+  const start = (count: number): Promise<unknown> =>
+    adapter.createJobs({ jobs: Array.from({ length: count }, () => newJob({ group: "a" })), now });
+  const requests = [{ queue: "queue", typeNames: null, limit: 9 }];
+  const claim = (at: number): ReturnType<typeof adapter.claimJobs> =>
+    adapter.claimJobs({
+      workerId: "worker",
+      leaseToken: randomUUID(),
+      leaseMs: 90_000,
+      requests,
+      limit: 9,
+      now: at,
+    });
+  await start(2);
+  const jobs = await claim(now);
+  expect(jobs).toHaveLength(2);
+  await adapter.commitOutcomes({ outcomes: jobs.map((job) => completion(job)), now });
+  await reap(now);
+  await start(3);
+  expect(await claim(now)).toHaveLength(1);
+  expect(await claim(now + 60_000)).not.toEqual([]);
 });
 
 it("a round does not end while a group may have more jobs than a claim has read", async () => {

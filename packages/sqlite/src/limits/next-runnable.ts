@@ -4,6 +4,7 @@ import {
   limitsClaimableAt,
   type LimitsInUse,
   newScopeState,
+  pauseWithoutEnd,
   ruleClaimableAt,
   type RulesOver,
 } from "leasehold/adapter";
@@ -91,14 +92,16 @@ export const prepareNextClaimableAt = (tables: Tables, runnable: Runnable): Next
     leased: readonly LeasedJob[],
     now: number,
   ): number => {
-    if (state.stoppedBy !== null) return never;
+    const { stoppedBy, pausedUntil } = state;
+    if (stoppedBy !== null || pausedUntil === pauseWithoutEnd) return never;
     const ofGroup = leased.filter(({ group }) => group === state.group);
     const dueAt = Math.min(
       runnable.groupDueAt(db, state.key, now) ?? never,
       ofGroup[0]?.leasedUntil ?? never,
     );
     const limits = limitsOf(rules, state);
-    return Math.max(dueAt, limitsClaimableAt(limits, state, endsOf(ofGroup, countedIn.group), now));
+    const roomAt = limitsClaimableAt(limits, state, endsOf(ofGroup, countedIn.group), now);
+    return Math.max(dueAt, roomAt, pausedUntil ?? 0);
   };
 
   /** When the first group of a type is claimable. */

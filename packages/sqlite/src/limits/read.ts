@@ -1,8 +1,13 @@
 import {
+  byBytes,
   compareScopes,
+  describePause,
   emptyLimitRule,
+  groupsToRead,
   type GroupUse,
   type LimitUse,
+  readUpTo,
+  ruleAt,
   selectGroups,
   tokensLeft,
 } from "leasehold/adapter";
@@ -88,7 +93,8 @@ export const prepareListRules = (
     );
     return listed
       .sort(compareScopes)
-      .map(({ id, queue, typeName, rule = emptyLimitRule(queue, typeName) }): LimitUse => {
+      .map(({ id, queue, typeName, rule: stored = emptyLimitRule(queue, typeName) }): LimitUse => {
+        const rule = ruleAt(stored, now);
         const rules = all.get(queue)!;
         const { running, bucketFullAt } = ruleStateRow.first(db, readState, [id])!;
         const types = typeName === null ? runnable.typesOf(db, queue) : [typeName];
@@ -122,28 +128,51 @@ export const prepareListGroups = (
     waitingSince: columns.value<number | null>(`(SELECT min(scheduled_at) FROM (${due}))`, null),
   }));
   const listWaiting = `SELECT ${waitingRow.columns} FROM ${groupState} AS g
-    WHERE limit_rule_id = ? LIMIT ${mostGroups}`;
+    WHERE limit_rule_id = ? AND group_key > ? ORDER BY group_key LIMIT ?`;
   // Reads as many rows as jobs are running.
   const countRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
-    WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key IS NOT NULL GROUP BY group_key`;
+    WHERE status = 'running' AND queue = ? AND type_name = ? AND group_key > ? GROUP BY group_key`;
 
   return (db, call, now) => {
-    const { queue, typeName } = call;
+    const { queue, typeName, order, limit } = call;
     const rules = limitRules.read(db).get(queue);
     const row = rules?.types.get(typeName);
-    if (rules === undefined || row === undefined) return [];
+    if (rules === undefined || row === undefined) return { groups: [], next: null };
+    const after = order === "name" ? (call.after ?? "") : "";
+    const most = order === "name" ? groupsToRead(limit) : mostGroups;
     const findThrottle = throttles(db, queue, rules, now);
     const groups = new Map<string, GroupUse>();
-    for (const { state, waiting, waitingSince } of waitingRow.all(db, listWaiting, [now, now, row.id])) {
+    for (const { state, waiting, waitingSince } of waitingRow.all(db, listWaiting, [
+      now,
+      now,
+      row.id,
+      after,
+      most,
+    ])) {
       const { group, stoppedBy } = state;
+      const pause = describePause(state.pausedUntil, now);
       const throttledBy =
         waiting === 0 ? null : (findThrottle({ seq: null, typeName, group: state })?.by ?? null);
-      groups.set(group, { group, running: 0, waiting, waitingSince, throttledBy, stoppedBy });
+      groups.set(group, { group, running: 0, waiting, waitingSince, throttledBy, stoppedBy, ...pause });
     }
-    for (const { group, running } of runningRow.all(db, countRunning, [queue, typeName])) {
-      const idle = { group, waiting: 0, waitingSince: null, throttledBy: null, stoppedBy: null };
+    for (const { group, running } of runningRow.all(db, countRunning, [queue, typeName, after])) {
+      const idle = {
+        group,
+        waiting: 0,
+        waitingSince: null,
+        throttledBy: null,
+        stoppedBy: null,
+        ...describePause(null, now),
+      };
       groups.set(group, { ...(groups.get(group) ?? idle), running });
     }
-    return selectGroups(groups.values(), call);
+    if (order !== "name") return selectGroups(groups.values(), call, null);
+    // Of running groups all were read. Behind the last of these names there may be groups with waiting jobs.
+    const names = [...groups.keys()].sort(byBytes).slice(0, most);
+    return selectGroups(
+      names.map((name) => groups.get(name)!),
+      call,
+      readUpTo(names, limit),
+    );
   };
 };

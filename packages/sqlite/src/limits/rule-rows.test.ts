@@ -52,6 +52,22 @@ describe("rules that another process has set", () => {
     expect((await mine.limits.repairCounters({ repair: false })).counters).toEqual([]);
   });
 
+  it("are not mistaken for those of a first group that was rolled back", async () => {
+    const [mine, theirs] = [store.adapter, other.adapter];
+    const undo = new Error("undo");
+    const run = mine.runInTransaction(async (ctx) => {
+      await mine.createJobs({ jobs: [newJob({ group: "a" })], ctx });
+      expect(await mine.nextRunnableIn({ requests: [{ queue: "queue", typeNames: null }], ctx })).toBe(0);
+      throw undo;
+    });
+    await expect(run).rejects.toBe(undo);
+    await mine.createJobs({ jobs: [newJob({ group: "b" })] });
+    await theirs.limits.setRule({ ...scope, change: { paused: true } });
+    expect(await claimAll(mine)).toEqual([]);
+    await theirs.limits.setRule({ ...scope, change: { paused: false } });
+    expect(await claimAll(theirs)).toHaveLength(1);
+  });
+
   it("count the jobs that this process is running", async () => {
     const [mine, theirs] = [store.adapter, other.adapter];
     await mine.createJobs({ jobs: Array.from({ length: 6 }, () => newJob()) });

@@ -131,7 +131,6 @@ export const ruleStateRow: Row<RuleState> = defineRow((columns): RuleState => ({
   id: columns.value("id"),
   running: columns.value("running"),
   bucketFullAt: columns.value("bucket_full_at"),
-  virtualTime: columns.value("virtual_time"),
   servedVirtualTime: columns.value("served_virtual_time"),
   ungroupedVirtualTime: columns.value("ungrouped_virtual_time"),
   isUngroupedClaimable: columns.holds("ungrouped_claimable"),
@@ -146,6 +145,7 @@ export const describeGroup = (columns: Columns): GroupState => ({
   virtualTime: columns.value("virtual_time"),
   claimableAt: columns.value("claimable_at", null),
   stoppedBy: columns.value("stopped_by", null),
+  pausedUntil: columns.value("paused_until", null),
 });
 
 export const groupRow: Row<GroupState> = defineRow(describeGroup);

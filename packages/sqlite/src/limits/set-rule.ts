@@ -2,12 +2,13 @@ import {
   changedLimitRule,
   countedIn,
   emptyLimitRule,
+  endOfPause,
   keepSpent,
   type LimitRule,
   limitsOfGroup,
   type RateLimit,
+  ruleAt,
   type RulesOver,
-  tokenInterval,
 } from "leasehold/adapter";
 import type { SqliteConnection } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
@@ -19,8 +20,15 @@ import { type LimitRuleRow, type LimitRuleRows, type QueueRules, rulesOver } fro
 
 export const prepareResumeGroup =
   (groupQueues: GroupQueues): Operation<"resumeGroup"> =>
-  (db, group) =>
-    groupQueues.resume(db, group, null);
+  (db, group, now) => {
+    const wasStopped = groupQueues.resume(db, group, null);
+    return groupQueues.endPause(db, group, now) || wasStopped;
+  };
+
+export const preparePauseGroup =
+  (groupQueues: GroupQueues): Operation<"pauseGroup"> =>
+  (db, group, now) =>
+    groupQueues.pause(db, group, endOfPause(group.until, now));
 
 const runningRow = defineRow((columns) => ({
   seq: columns.value<number>("seq"),
@@ -43,7 +51,9 @@ export const prepareSetRule = (
   const readBucket = `SELECT bucket_full_at FROM ${limitRule} WHERE id = ?`;
   const setBucket = `UPDATE ${limitRule} SET bucket_full_at = ? WHERE id = ?`;
   const setGroupBuckets = `UPDATE ${groupState} SET bucket_full_at = min(bucket_full_at, ?)
-    WHERE limit_rule_id = ? AND bucket_full_at > ?`;
+    WHERE limit_rule_id = ? AND bucket_full_at > ? AND group_key NOT IN (SELECT value FROM json_each(?))`;
+  const setNamedBucket = `UPDATE ${groupState} SET bucket_full_at = min(bucket_full_at, ?)
+    WHERE limit_rule_id = ? AND group_key = ?`;
   const reopen = `UPDATE ${groupState} AS g SET ${resumedVirtualTime(limitRule)}, claimable = 1
     WHERE limit_rule_id = ? AND claimable = 0 AND EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${groupIndex}
       WHERE j.claim_key = g.claim_key AND j.group_order IS NOT NULL)`;
@@ -77,10 +87,18 @@ export const prepareSetRule = (
     after: RulesOver,
     now: number,
   ): void => {
+    const named = new Set(
+      [before, after].flatMap(({ type }) => (type === undefined ? [] : Object.keys(type.groups))),
+    );
+    const most = (was: RateLimit | null, is: RateLimit | null): number =>
+      was === null || is === null ? 0 : keepSpent(is, Number.MAX_SAFE_INTEGER, now);
     const [was, is] = [groupRateIn(before), groupRateIn(after)];
-    if (was === is) return;
-    const most = was === null || is === null ? 0 : now * 1_000 + is.burst * tokenInterval(is);
-    db.run(setGroupBuckets, [most, ruleId, most]);
+    if (was !== is)
+      db.run(setGroupBuckets, [most(was, is), ruleId, most(was, is), JSON.stringify([...named])]);
+    for (const group of named) {
+      const [own, next] = [before, after].map((rules) => limitsOfGroup(rules, { group, ordered: null }).rate);
+      if (own !== next) db.run(setNamedBucket, [most(own!, next!), ruleId, group]);
+    }
   };
 
   /** Counts the jobs that are running already against a new limit. */
@@ -109,10 +127,10 @@ export const prepareSetRule = (
   return (db, { queue, typeName, change, expectedVersion }, now) => {
     const known = limitRules.read(db).get(queue);
     const found = typeName === null ? known?.own : known?.types.get(typeName);
-    const before = found?.rule ?? emptyLimitRule(queue, typeName);
+    const before = ruleAt(found?.rule ?? emptyLimitRule(queue, typeName), now);
     if (expectedVersion !== undefined && expectedVersion !== before.version)
       return { kind: "version_mismatch", rule: before };
-    const rule = changedLimitRule(before, change);
+    const rule = changedLimitRule(before, change, now);
     if (rule === before) return { kind: "unchanged", rule };
 
     const row = limitRules.open(db, queue, typeName);
@@ -122,7 +140,7 @@ export const prepareSetRule = (
     for (const type of typeName === null ? rulesBefore.types.values() : [row]) {
       const over = rulesOver(rulesBefore, type.typeName!);
       editGroupRates(db, type.id, over, withRule(over, rule), now);
-      if (rule.perGroup !== before.perGroup) db.run(reopen, [type.id]);
+      if (rule.perGroup !== before.perGroup || rule.groups !== before.groups) db.run(reopen, [type.id]);
     }
     countRunning(db, queue, limitRules.read(db).get(queue)!);
     return { kind: "set", rule };

@@ -4,6 +4,7 @@ import type { Tables } from "../database/tables.ts";
  * Jobs, and the sequences that block them. `seq` is the order of creation. Large texts are the last columns: reading the
  * state of a job does not read them. A completed job is in no index that claims, cascades or failures read.
  *
+ * - `input` is null where it is so long that it is in `job_input`: SQLite writes a whole row whenever one column changes.
  * - `max_attempts_explicit` is 0 where `max_attempts` is a default, and null otherwise.
  * - `deduplication_open` is for first jobs with a key: whether their sequence is unfinished.
  * - `expire_after_ms` is null for jobs that wait without limit, `replaced_by` for jobs with the input of their own start.
@@ -32,6 +33,7 @@ const createJobs = (tables: Tables, idType: string): string[] => [
   lease_token TEXT,
   lease_version INTEGER NOT NULL DEFAULT 0,
   leased_by TEXT,
+  deployment TEXT,
   leased_until INTEGER,
   expired_leases INTEGER NOT NULL DEFAULT 0,
   lease_ms INTEGER,
@@ -67,7 +69,7 @@ const createJobs = (tables: Tables, idType: string): string[] => [
   claim_key INTEGER,
   counted_in INTEGER,
   trace_context TEXT,
-  input TEXT NOT NULL,
+  input TEXT,
   output TEXT,
   progress TEXT,
   last_error TEXT
@@ -90,6 +92,14 @@ const createJobs = (tables: Tables, idType: string): string[] => [
   `CREATE INDEX ${tables.replacedIndex} ON ${tables.job} (replaced_by) WHERE replaced_by IS NOT NULL`,
   `CREATE INDEX ${tables.groupIndex} ON ${tables.job} (claim_key, group_order DESC, scheduled_at)
   WHERE claim_key IS NOT NULL`,
+  `CREATE INDEX ${tables.ownGroupIndex} ON ${tables.job} (group_key, created_at, id)
+  WHERE group_key IS NOT NULL`,
+  `CREATE INDEX ${tables.startedByIndex} ON ${tables.job} (json_extract(recurrence, '$.id'), created_at, id)
+  WHERE recurrence IS NOT NULL`,
+  `CREATE TABLE ${tables.input} (job_seq INTEGER PRIMARY KEY, input TEXT NOT NULL)`,
+  `CREATE TRIGGER ${tables.inputTrigger} AFTER DELETE ON ${tables.job} WHEN OLD.input IS NULL BEGIN
+  DELETE FROM ${tables.input} WHERE job_seq = OLD.seq;
+END`,
   `CREATE TABLE ${tables.blocker} (
   job_id ${idType} NOT NULL,
   position INTEGER NOT NULL,
@@ -109,6 +119,7 @@ const createRecurringJobs = ({ recurring, recurringDueIndex }: Tables, idType: s
   runs_at INTEGER,
   last_sequence_id ${idType},
   time_zone_version TEXT NOT NULL,
+  computed_at INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   tick_history TEXT NOT NULL,
@@ -122,7 +133,7 @@ const createRecurringJobs = ({ recurring, recurringDueIndex }: Tables, idType: s
  * `group_state` has a row for each group of a type. `epoch` changes whenever a rule or a row of `limit_rule` is added or changed.
  *
  * A group is `claimable` if a claim has to read it. `claimable_at` is when one of its jobs falls due, or a token arrives.
- * `bucket_full_at` is the bucket of a rate, the virtual times decide whose turn it is: see `store/rules` in core.
+ * `paused_until` is the end of the last pause of a group. `bucket_full_at` is the bucket of a rate, the virtual times decide whose turn it is: see `store/rules` in core.
  */
 const createLimits = (tables: Tables): string[] => [
   `CREATE TABLE ${tables.limitEpoch} (id INTEGER PRIMARY KEY CHECK (id = 1), epoch INTEGER NOT NULL)`,
@@ -133,7 +144,6 @@ const createLimits = (tables: Tables): string[] => [
   type_name TEXT NOT NULL,
   running INTEGER NOT NULL DEFAULT 0,
   bucket_full_at INTEGER NOT NULL DEFAULT 0,
-  virtual_time REAL NOT NULL DEFAULT 0,
   served_virtual_time REAL NOT NULL DEFAULT 0,
   ungrouped_virtual_time REAL NOT NULL DEFAULT 0,
   ungrouped_claimable INTEGER NOT NULL DEFAULT 0,
@@ -151,6 +161,7 @@ const createLimits = (tables: Tables): string[] => [
   claimable INTEGER NOT NULL,
   claimable_at INTEGER,
   stopped_by TEXT,
+  paused_until INTEGER,
   UNIQUE (limit_rule_id, group_key)
 )`,
   `CREATE INDEX ${tables.claimableGroupIndex} ON ${tables.groupState} (limit_rule_id, virtual_time) WHERE claimable = 1`,

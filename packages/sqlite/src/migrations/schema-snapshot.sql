@@ -14,6 +14,7 @@ CREATE TABLE "leasehold_job" (
   lease_token TEXT,
   lease_version INTEGER NOT NULL DEFAULT 0,
   leased_by TEXT,
+  deployment TEXT,
   leased_until INTEGER,
   expired_leases INTEGER NOT NULL DEFAULT 0,
   lease_ms INTEGER,
@@ -49,7 +50,7 @@ CREATE TABLE "leasehold_job" (
   claim_key INTEGER,
   counted_in INTEGER,
   trace_context TEXT,
-  input TEXT NOT NULL,
+  input TEXT,
   output TEXT,
   progress TEXT,
   last_error TEXT
@@ -85,6 +86,18 @@ CREATE INDEX "leasehold_job_replaced" ON "leasehold_job" (replaced_by) WHERE rep
 CREATE INDEX "leasehold_job_group" ON "leasehold_job" (claim_key, group_order DESC, scheduled_at)
   WHERE claim_key IS NOT NULL;
 
+CREATE INDEX "leasehold_job_own_group" ON "leasehold_job" (group_key, created_at, id)
+  WHERE group_key IS NOT NULL;
+
+CREATE INDEX "leasehold_job_recurring" ON "leasehold_job" (json_extract(recurrence, '$.id'), created_at, id)
+  WHERE recurrence IS NOT NULL;
+
+CREATE TABLE "leasehold_job_input" (job_seq INTEGER PRIMARY KEY, input TEXT NOT NULL);
+
+CREATE TRIGGER "leasehold_job_input_delete" AFTER DELETE ON "leasehold_job" WHEN OLD.input IS NULL BEGIN
+  DELETE FROM "leasehold_job_input" WHERE job_seq = OLD.seq;
+END;
+
 CREATE TABLE "leasehold_job_blocker" (
   job_id TEXT NOT NULL,
   position INTEGER NOT NULL,
@@ -103,6 +116,7 @@ CREATE TABLE "leasehold_recurring_job" (
   runs_at INTEGER,
   last_sequence_id TEXT,
   time_zone_version TEXT NOT NULL,
+  computed_at INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL,
   tick_history TEXT NOT NULL,
@@ -119,7 +133,6 @@ CREATE TABLE "leasehold_limit_rule" (
   type_name TEXT NOT NULL,
   running INTEGER NOT NULL DEFAULT 0,
   bucket_full_at INTEGER NOT NULL DEFAULT 0,
-  virtual_time REAL NOT NULL DEFAULT 0,
   served_virtual_time REAL NOT NULL DEFAULT 0,
   ungrouped_virtual_time REAL NOT NULL DEFAULT 0,
   ungrouped_claimable INTEGER NOT NULL DEFAULT 0,
@@ -138,6 +151,7 @@ CREATE TABLE "leasehold_group_state" (
   claimable INTEGER NOT NULL,
   claimable_at INTEGER,
   stopped_by TEXT,
+  paused_until INTEGER,
   UNIQUE (limit_rule_id, group_key)
 );
 

@@ -8,6 +8,7 @@ import {
 import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import { type Columns, listColumns, type ListedColumn, parseRows, readFrom } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
+import { inputOf } from "./long-inputs.ts";
 
 /** The `priority` of grouped jobs in the index of pending jobs: below all others. */
 export const groupedPriority: number = -(2 ** 31);
@@ -42,6 +43,7 @@ export interface ClaimTerms {
   readonly queue: string;
   readonly workerId: string;
   readonly leaseToken: string;
+  readonly deployment: string | null;
   /** Of jobs that do not have their own. */
   readonly leaseMs: number;
   readonly now: number;
@@ -112,6 +114,7 @@ const describeJob = (columns: Columns, claim: ClaimTerms | null): StateJob => {
     status: claim === null ? columns.value("status") : "running",
     leaseToken: claim === null ? columns.later("lease_token", null) : claim.leaseToken,
     leasedBy: claim === null ? columns.later("leased_by", null) : claim.workerId,
+    deployment: claim === null ? columns.later("deployment", null) : claim.deployment,
     leasedUntil:
       claim === null ? columns.later("leased_until", null) : claim.now + (leaseMs ?? claim.leaseMs),
     lastAttemptAt: claim === null ? columns.later("last_attempt_at", null) : claim.now,
@@ -132,7 +135,14 @@ const { listed: allColumns, described: columnByProperty } = listColumns((columns
 // From `priority` to `counted_in`.
 const limitColumns = 5;
 
-const anyTerms: ClaimTerms = { queue: "", workerId: "", leaseToken: "", leaseMs: 0, now: 0 };
+const anyTerms: ClaimTerms = {
+  queue: "",
+  workerId: "",
+  leaseToken: "",
+  deployment: null,
+  leaseMs: 0,
+  now: 0,
+};
 
 const { listed: claimedColumns } = listColumns((columns) => describeJob(columns, anyTerms));
 
@@ -164,9 +174,12 @@ export const insertedColumns: readonly InsertedColumn[] = columnsInserted("alway
 /** Few jobs have values in these columns, so the insert of all others leaves them out. */
 export const rareColumns: readonly InsertedColumn[] = columnsInserted("rarely");
 
+const selected = (tables: Tables, alias: string, { sql }: ListedColumn): string =>
+  sql === "input" ? inputOf(tables, alias) : `${alias}.${sql}`;
+
 /** What to select for `parseJob`, `queryJobs` and `findJob`, from a table of jobs under this alias. */
-export const jobColumns = (alias: string): string =>
-  `json_array(${allColumns.map(({ sql }) => `${alias}.${sql}`).join(", ")})`;
+export const jobColumns = (tables: Tables, alias: string): string =>
+  `json_array(${allColumns.map((column) => selected(tables, alias, column)).join(", ")})`;
 
 const parseJob = (text: unknown): StateJob =>
   describeJob(readFrom(JSON.parse(text as string) as unknown[]), null);
@@ -237,15 +250,16 @@ export const latestContinuation = (job: string, columns: string, sequenceId: str
   `(SELECT ${columns} FROM ${job} AS c WHERE c.sequence_id = ${sequenceId} AND c.sequence_index > 0
     ORDER BY c.sequence_index DESC LIMIT 1)`;
 
-export const createJobLookup = ({ job }: Tables): JobLookup => {
-  const findJobs = `SELECT wanted.key, ${jobColumns("j")} FROM json_each(?) AS wanted
+export const createJobLookup = (tables: Tables): JobLookup => {
+  const { job } = tables;
+  const findJobs = `SELECT wanted.key, ${jobColumns(tables, "j")} FROM json_each(?) AS wanted
     CROSS JOIN ${job} AS j ON j.id = wanted.value`;
-  const findOne = `SELECT ${jobColumns("j")} FROM ${job} AS j WHERE j.id = ?`;
-  const latest = latestContinuation(job, jobColumns("c"), "f.id");
+  const findOne = `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j WHERE j.id = ?`;
+  const latest = latestContinuation(job, jobColumns(tables, "c"), "f.id");
   // A sequence has the id of its first job; the id of a continuation names no sequence.
-  const currentJob = `SELECT coalesce(${latest}, ${jobColumns("f")})
+  const currentJob = `SELECT coalesce(${latest}, ${jobColumns(tables, "f")})
     FROM ${job} AS f WHERE f.id = ? AND f.sequence_id = f.id`;
-  const findSequences = `SELECT wanted.key, ${jobColumns("f")}, ${latest}
+  const findSequences = `SELECT wanted.key, ${jobColumns(tables, "f")}, ${latest}
     FROM json_each(?) AS wanted CROSS JOIN ${job} AS f ON f.id = wanted.value AND f.sequence_id = f.id`;
 
   return {

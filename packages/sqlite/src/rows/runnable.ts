@@ -1,4 +1,4 @@
-import type { ClaimScope, GroupHead, MaxAttempts, StateJob } from "leasehold/adapter";
+import type { ClaimScope, CountAheadCall, QueueHead, MaxAttempts, StateJob } from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import { defineRow, firstNumber, firstText } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
@@ -79,7 +79,7 @@ export interface Runnable {
     limit: number,
     skip: number,
     now: number,
-  ): GroupHead<number>[][];
+  ): QueueHead<number>[][];
   /** When the first pending job of a group is due; null without one. */
   groupDueAt(db: SqliteConnection, claimKey: number, now: number): number | null;
   /** The running jobs with an attempt left whose leases end by `until`, by that end. */
@@ -87,7 +87,12 @@ export interface Runnable {
   /** The types of a queue with pending jobs. */
   typesOf(db: SqliteConnection, queue: string): string[];
   /** How many jobs would be claimed before the job in this place, up to `cap`. */
-  countBefore(db: SqliteConnection, place: Place, cap: number, now: number): number;
+  countBefore(
+    db: SqliteConnection,
+    place: Place,
+    call: Pick<CountAheadCall, "cap" | "typeNames" | "exceptTypeNames">,
+    now: number,
+  ): number;
   /** The jobs whose lease expired first, with or without attempts left. */
   expired(db: SqliteConnection, limit: number, now: number): StateJob[];
   /** The priorities of the pending jobs of a type, from the highest down. */
@@ -122,7 +127,8 @@ const dueRow = defineRow((columns) => ({
   at: columns.value<number>("scheduled_at"),
 }));
 
-export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: Tables): Runnable => {
+export const createRunnable = (tables: Tables): Runnable => {
+  const { job, pendingIndex, runningIndex, groupIndex } = tables;
   const pending = `FROM ${job} INDEXED BY ${pendingIndex} WHERE status = 'pending' AND queue = ?`;
   const firstType = `SELECT type_name ${pending} ORDER BY type_name LIMIT 1`;
   const nextType = `SELECT type_name ${pending} AND type_name > ? ORDER BY type_name LIMIT 1`;
@@ -145,12 +151,13 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: 
   const expired = expiredOf("max_attempts");
   const expiredByOverrides = expiredOf(`CASE WHEN max_attempts_explicit = 0
     THEN coalesce((SELECT value FROM json_each(?) WHERE key = type_name), max_attempts) ELSE max_attempts END`);
-  const listExpired = `SELECT ${jobColumns("j")} FROM ${job} AS j INDEXED BY ${runningIndex}
+  const listExpired = `SELECT ${jobColumns(tables, "j")} FROM ${job} AS j INDEXED BY ${runningIndex}
     WHERE j.status = 'running' AND j.leased_until <= ? ORDER BY j.leased_until LIMIT ?`;
 
   const pendingInGroup = `FROM ${job} INDEXED BY ${groupIndex} WHERE claim_key =`;
-  const headsOfGroups = `SELECT json_group_array(json((SELECT json_group_array(json_array(seq, scheduled_at)) FROM
-      (SELECT seq, scheduled_at ${pendingInGroup} given.value
+  const headsOfGroups = `SELECT json_group_array(json((SELECT json_group_array(json_array(seq, priority, scheduled_at)) FROM
+      (SELECT seq, scheduled_at, CASE WHEN group_order = ${begunOrder} THEN given_priority ELSE group_order END AS priority
+        ${pendingInGroup} given.value
         AND group_order IS NOT NULL AND (scheduled_at <= ? OR group_order = ${begunOrder})
       ORDER BY group_order DESC, scheduled_at, seq LIMIT ? OFFSET ?)))) FROM json_each(?) AS given`;
   const headOfGroup = `SELECT ${headRow.columns} ${pendingInGroup} ? ORDER BY group_order DESC, scheduled_at LIMIT 1`;
@@ -158,8 +165,10 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: 
 
   // The jobs that precede the job in place `p` when it falls due.
   const goesFirst = (at: string): string => `j.queue = p.queue AND ${at} <= p.moment
+    AND (p.types IS NULL OR j.type_name IN (SELECT value FROM json_each(p.types)))
+    AND j.type_name NOT IN (SELECT value FROM json_each(p.others))
     AND (j.priority > p.priority OR j.priority = p.priority AND (${at} < p.at OR ${at} = p.at AND j.seq < p.seq))`;
-  const countFirst = `WITH place (queue, priority, at, seq, moment, now) AS (VALUES (?, ?, ?, ?, ?, ?))
+  const countFirst = `WITH place (queue, priority, at, seq, moment, now, types, others) AS (VALUES (?, ?, ?, ?, ?, ?, ?, ?))
     SELECT count(*) FROM (
       SELECT 1 FROM place AS p CROSS JOIN ${job} AS j INDEXED BY ${pendingIndex}
       WHERE j.status = 'pending' AND ${goesFirst("j.scheduled_at")}
@@ -278,8 +287,10 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: 
     headsOfGroups: (db, claimKeys, limit, skip, now) => {
       if (claimKeys.length === 0) return [];
       const [text] = db.first(headsOfGroups, [now, limit, skip, JSON.stringify(claimKeys)]) ?? [];
-      const found = JSON.parse(text as string) as [number, number][][];
-      return found.map((jobs) => jobs.map(([job, dueAt]) => ({ job, dueAt })));
+      const found = JSON.parse(text as string) as [number, number, number][][];
+      return found.map((jobs) =>
+        jobs.map(([job, priority, dueAt]) => ({ job, priority, dueAt, order: job })),
+      );
     },
     groupDueAt: (db, claimKey, now) => {
       const head = headRow.first(db, headOfGroup, [claimKey]);
@@ -293,8 +304,13 @@ export const createRunnable = ({ job, pendingIndex, runningIndex, groupIndex }: 
       const [{ leased }, values] = expiredIn(scope);
       return leasedRow.all(db, leased, [...values, until]);
     },
-    countBefore: (db, { queue, priority, at, seq }, cap, now) =>
-      firstNumber(db, countFirst, [queue, priority, at, seq, Math.max(now, at), now, cap]) ?? 0,
+    countBefore: (db, { queue, priority, at, seq }, { cap, typeNames, exceptTypeNames = [] }, now) => {
+      const types = typeNames === undefined ? null : JSON.stringify(typeNames);
+      const scope = [types, JSON.stringify(exceptTypeNames)];
+      return (
+        firstNumber(db, countFirst, [queue, priority, at, seq, Math.max(now, at), now, ...scope, cap]) ?? 0
+      );
+    },
     expired: (db, limit, now) => queryJobs(db, listExpired, [now, limit]),
   };
 };
