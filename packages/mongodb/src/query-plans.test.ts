@@ -91,10 +91,10 @@ test("every call finds its jobs by an index, in few commands however many jobs t
     const deduplication = { key: "key-0", scope: "pending", windowMs: null, onDuplicate: "replace" } as const;
     await adapter.createJobs({ jobs: [{ ...newJob(3000), id: "job-3000", deduplication }] });
     const recurring = { definition: "", owner: null, paused: false, version: 1, lastSequenceId: null };
-    const progress = { nextNominalAt: 1, runsAt: 1, tickHistory: "", timeZoneVersion: "" };
+    const progress = { nextNominalAt: 1, runsAt: 1, tickHistory: "", timeZoneVersion: "", computedAt: 0 };
     await adapter.runInTransaction(async (ctx) => {
-      await adapter.recurring.lockRecurring({ ctx, id: "nightly" });
-      await adapter.recurring.putRecurring({ ctx, job: { id: "nightly", ...recurring, ...progress } });
+      await adapter.recurring.lockRecurring({ ctx, ids: ["nightly"] });
+      await adapter.recurring.putRecurring({ ctx, jobs: [{ id: "nightly", ...recurring, ...progress }] });
     });
     await adapter.recurring.nextRecurringIn({});
     await adapter.recurring.listRecurring({ limit: 10, after: "a" });

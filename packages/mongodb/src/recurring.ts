@@ -1,18 +1,18 @@
-import type {
-  AdvancedRecurringJob,
-  DueRecurringJobs,
-  ListRecurringCall,
-  LockDueRecurringCall,
-  NewRecurringJob,
-  RecurringJobProgress,
-  StateRecurringJob,
+import {
+  type AdvancedRecurringJob,
+  clockToleranceMs,
+  type DueRecurringJobs,
+  type ListRecurringCall,
+  type LockDueRecurringCall,
+  type NewRecurringJob,
+  type RecurringJobProgress,
+  type StateRecurringJob,
 } from "leasehold/adapter";
 import type { ClientSession, Filter } from "mongodb";
 import { inSession, type RecurringDocument } from "./database/collections.ts";
 import { divide } from "./database/contention.ts";
 import type { Store, StoreCall } from "./database/database.ts";
 import { isDuplicateKey, lostToOthers } from "./database/errors.ts";
-import { lockKeys } from "./jobs/deduplication.ts";
 
 const toDate = (time: number | null): Date | null => (time === null ? null : new Date(time));
 
@@ -29,6 +29,7 @@ const fromDocument = (document: RecurringDocument): StateRecurringJob => ({
   lastSequenceId: document.lastSequenceId,
   tickHistory: document.tickHistory,
   timeZoneVersion: document.timeZoneVersion,
+  computedAt: document.computedAt.getTime(),
   createdAt: document.createdAt.getTime(),
   updatedAt: document.updatedAt.getTime(),
 });
@@ -41,6 +42,7 @@ const progressFields = (
   lastSequenceId: progress.lastSequenceId,
   tickHistory: progress.tickHistory,
   timeZoneVersion: progress.timeZoneVersion,
+  computedAt: new Date(progress.computedAt),
 });
 
 /** The document in `keys` that stands for an id without a recurring job. Ids of deduplication keys begin with a number. */
@@ -82,30 +84,44 @@ export const nextRecurringIn = async (
   return Math.max(0, next.runsAt!.getTime() - (call.now ?? (await clock.ask())));
 };
 
-/** A concurrent lock or change of the same recurring job conflicts, and the server rolls one of the two back. */
-export const lockRecurring = async (
-  { collections, sessions }: Store,
-  { session, id }: StoreCall & { readonly id: string },
-): Promise<StateRecurringJob | undefined> => {
-  const { value } = await collections.recurring.findOneAndUpdate(
-    { _id: { $eq: id } },
-    { $inc: { touched: 1 } },
-    { ...inSession(session), returnDocument: "after", includeResultMetadata: true },
-  );
-  if (value === null) {
-    await lockKeys({ collections, session }, [lockId(id)]);
-    return undefined;
-  }
-  sessions.noteLocked(session!, [lockId(id)]);
-  return fromDocument(value);
-};
-
 const lock = async (
   { collections: { recurring } }: Store,
   session: ClientSession | undefined,
   ids: readonly string[],
 ): Promise<void> => {
   await recurring.updateMany({ _id: { $in: [...ids] } }, { $inc: { touched: 1 } }, inSession(session));
+};
+
+const lockMissing = async (
+  { collections: { keys } }: Store,
+  session: ClientSession | undefined,
+  ids: readonly string[],
+): Promise<void> => {
+  if (ids.length === 0) return;
+  const updates = ids.map((id) => ({
+    updateOne: { filter: { _id: lockId(id) }, update: { $inc: { touched: 1 } }, upsert: true },
+  }));
+  try {
+    await keys.bulkWrite(updates, inSession(session));
+  } catch (error) {
+    // Another transaction has made the document since this one began: a conflict like any other.
+    throw isDuplicateKey(error) ? lostToOthers(error) : error;
+  }
+};
+
+/** A concurrent lock or change of the same recurring job conflicts, and the server rolls one of the two back. */
+export const lockRecurring = async (
+  store: Store,
+  call: StoreCall & { readonly ids: readonly string[] },
+): Promise<(StateRecurringJob | undefined)[]> => {
+  const { session, ids } = call;
+  await lock(store, session, ids);
+  const found = await getRecurring(store, call);
+  const missing = ids.filter((_id, index) => found[index] === undefined);
+  await lockMissing(store, session, missing);
+  const existing = ids.filter((_id, index) => found[index] !== undefined);
+  store.sessions.noteLocked(session!, existing.map(lockId));
+  return found;
 };
 
 /**
@@ -139,7 +155,14 @@ export const lockDueRecurring = async (
   const filter: Filter<RecurringDocument> =
     timeZoneVersion === null
       ? { ...scheduled, ...isDue }
-      : { ...scheduled, $or: [isDue, { timeZoneVersion: { $gt: "", $lt: timeZoneVersion } }] };
+      : {
+          ...scheduled,
+          $or: [
+            isDue,
+            { timeZoneVersion: { $gt: "", $lt: timeZoneVersion } },
+            { computedAt: { $gt: new Date(now + clockToleranceMs) } },
+          ],
+        };
   const options = { ...inSession(session), sort: { runsAt: 1, _id: 1 }, limit } as const;
   const due = (await collections.recurring.find(filter, options).toArray()).map(fromDocument);
   const own = sessions.lockedBy(session!);
@@ -154,26 +177,32 @@ export const lockDueRecurring = async (
 };
 
 export const putRecurring = async (
-  { collections: { recurring }, clock, sessions }: Store,
-  call: StoreCall & { readonly job: NewRecurringJob },
-): Promise<StateRecurringJob> => {
-  const { id, definition, owner, paused, version } = call.job;
+  store: Store,
+  call: StoreCall & { readonly jobs: readonly NewRecurringJob[] },
+): Promise<StateRecurringJob[]> => {
+  if (call.jobs.length === 0) return [];
+  const { collections, clock, sessions } = store;
+  const { session } = call;
   const now = new Date(call.now ?? (await clock.ask()));
-  sessions.noteLocked(call.session!, [lockId(id)]);
-  try {
-    const { value } = await recurring.findOneAndUpdate(
-      { _id: { $eq: id } },
-      {
-        $set: { definition, owner, paused, version, ...progressFields(call.job), updatedAt: now },
+  const ids = call.jobs.map(({ id }) => id);
+  sessions.noteLocked(session!, ids.map(lockId));
+  const updates = call.jobs.map(({ id, definition, owner, paused, version, ...progress }) => ({
+    updateOne: {
+      filter: { _id: { $eq: id } },
+      update: {
+        $set: { definition, owner, paused, version, ...progressFields(progress), updatedAt: now },
         $setOnInsert: { createdAt: now },
         $inc: { touched: 1 },
       },
-      { ...inSession(call.session), upsert: true, returnDocument: "after", includeResultMetadata: true },
-    );
-    return fromDocument(value!);
+      upsert: true,
+    },
+  }));
+  try {
+    await collections.recurring.bulkWrite(updates, inSession(session));
   } catch (error) {
     throw isDuplicateKey(error) ? lostToOthers(error) : error;
   }
+  return (await getRecurring(store, { ...call, ids })) as StateRecurringJob[];
 };
 
 export const advanceRecurring = async (

@@ -3,6 +3,7 @@ import {
   type BaseStateAdapterContext,
   type Diagnostics,
   type Edits,
+  givenUpBy,
   type Recurring,
   type StateAdapter,
   type StateCall,
@@ -97,14 +98,23 @@ export const createMongoStateAdapter = async <
     perform: Perform<TCall, T>,
   ): Promise<T> => {
     assertInTransaction(operation, call.ctx);
-    const session = provider.getSession(call.ctx!);
+    const ctx = call.ctx!;
+    const session = provider.getSession(ctx);
+    const isOpen = sessions.watch(session);
+    // The transaction may end before the call does. Its session is then used without one, or for the next.
+    const assertOngoing = (): void => {
+      const error = givenUpBy(ctx);
+      if (error !== undefined) throw error;
+      if (!isOpen()) throw new StateNotInTransactionError(operation);
+    };
     return sessions.enqueue(session, async () => {
+      assertOpen();
+      assertOngoing();
       sessions.assertSound(session);
-      assertInTransaction(operation, call.ctx);
       try {
-        return await perform(store, { ...call, session, now: call.now });
+        return await perform(store.guarded(assertOngoing), { ...call, session, now: call.now });
       } catch (error) {
-        sessions.spoil(session, error);
+        if (isOpen()) sessions.spoil(session, error);
         throw error;
       }
     });
@@ -128,10 +138,11 @@ export const createMongoStateAdapter = async <
     assertInTransaction("runInTransaction", parent);
     const session = provider.getSession(parent);
     sessions.assertSound(session);
+    const isOpen = sessions.watch(session);
     try {
       return await callback(parent);
     } catch (error) {
-      sessions.spoil(session, error);
+      if (isOpen()) sessions.spoil(session, error);
       throw error;
     }
   };
@@ -142,6 +153,7 @@ export const createMongoStateAdapter = async <
       savepoints: false,
       isolationLevels: ["read committed", "repeatable read"],
     },
+    contextKeys: provider.contextKeys,
     idGenerator: options.idGenerator,
     migrateToLatest: () => migrateToLatest(collections),
     migrate: () => migrateToLatest(collections),

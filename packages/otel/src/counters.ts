@@ -120,6 +120,19 @@ const detailedCounters: {
     ({ queue, typeName, result }) => ({ queue, typeName, result }),
     ({ count }) => count,
   ],
+  recurringJobFailed: [
+    "recurring_job.failed",
+    "{tick}",
+    "Tries to start the job of a recurring job that failed",
+    ({ queue, typeName }) => ({ queue: queue ?? "", typeName: typeName ?? "" }),
+  ],
+  storeClockSetBack: [
+    "recurring_job.clock_set_back",
+    "{recurring_job}",
+    "Recurring jobs whose times were computed anew because the store's clock was set back",
+    () => ({}),
+    ({ recurringJobs }) => recurringJobs,
+  ],
   notifyContextAbsence: [
     "notify_adapter.context_absence",
     "{notification}",

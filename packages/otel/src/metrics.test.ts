@@ -38,6 +38,8 @@ const expected = {
   "job_sequence.completed": ["counter", "typeName"],
   "job_sequence.failed": ["counter", "reason", "typeName"],
   "recurring_job.ticks": ["counter", "queue", "result", "typeName"],
+  "recurring_job.failed": ["counter", "queue", "typeName"],
+  "recurring_job.clock_set_back": ["counter"],
   "notify_adapter.context_absence": ["counter", "operation"],
   "notify_adapter.error": ["counter", "operation"],
   "state_adapter.error": ["counter", "operation"],
@@ -102,8 +104,8 @@ describe("metrics", () => {
     });
     expect(await series("leasehold.job.created")).toEqual([
       of("chain", 1),
-      of("quick", 3),
       of("waits", 1),
+      of("quick", 3),
       of("breaks", 1),
       of("later", 1),
       of("link", 1),

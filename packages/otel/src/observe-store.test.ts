@@ -11,12 +11,14 @@ import { createTelemetry } from "./testing/telemetry.ts";
 const jobTypes = defineUnionJobTypes<{
   mail: { input: null; output: null };
   report: { input: null; output: null; blockers: [DefineBlocker<"mail">] };
+  approval: { input: null; output: null };
 }>();
 
 const setUp = async (options = {}) => {
   const clock = createManualClock();
   const store = createInProcessStateAdapter({ clock });
-  const leasehold = await createLeasehold({ stateAdapter: store, jobTypes });
+  // Processes report only where a test says so.
+  const leasehold = await createLeasehold({ stateAdapter: store, jobTypes, statistics: false });
   const telemetry = createTelemetry();
   const recorded = recordCalls(store);
   const stop = telemetry.adapter.observeStore(recorded.adapter, { maxAgeMs: 0, ...options });
@@ -28,7 +30,24 @@ const setUp = async (options = {}) => {
       requests: [{ queue, typeNames: null, limit: 1 }],
       limit: 1,
     });
-  return { clock, store, leasehold, claim, stop, calls: recorded.calls, ...telemetry };
+  const reportProcess = ({
+    typeNames = [],
+    workerless = [],
+  }: {
+    typeNames?: string[];
+    workerless?: string[];
+  }) => {
+    const queues = [{ name: "default", concurrency: 1, claimAllTypes: false }];
+    const workers = [{ id: "w1", concurrency: 1, queues, typeNames, running: 0 }];
+    const info = JSON.stringify({ workers, workerless });
+    return store.history.writeReport({
+      reporter: { id: "process-1", deployment: null, startedAt: clock.now(), info },
+      buckets: [],
+      causes: [],
+      maxAgeMs: 60_000,
+    });
+  };
+  return { clock, store, leasehold, claim, stop, reportProcess, calls: recorded.calls, ...telemetry };
 };
 
 describe("gauges from the store", () => {
@@ -98,6 +117,49 @@ describe("gauges from the store", () => {
     expect(await age()).toMatchObject({ value: 60_000 });
   });
 
+  it("do not take throttled, overdue and workerless jobs for runnable ones", async () => {
+    const { leasehold, series, clock, claim, reportProcess } = await setUp();
+    const ages = async () => [
+      ...(await series("leasehold.store.oldest_runnable_age")),
+      ...(await series("leasehold.store.oldest_unserved_age")),
+    ];
+    const start = (queue: string, options = {}) =>
+      leasehold.startJobSequence({ typeName: "mail", queue, ...options });
+    await leasehold.limits.pause({ queue: "paused" });
+    await leasehold.limits.set({ queue: "limited", concurrency: 1 });
+    await leasehold.limits.set({ queue: "rated", rate: { limit: 1, perMs: 3_600_000 } });
+    for (const queue of ["paused", "limited", "limited", "rated", "rated"]) await start(queue);
+    await start("overdue", { expireAfterMs: 1_000 });
+    await leasehold.startJobSequence({ typeName: "approval", queue: "approvals" });
+    await reportProcess({ workerless: ["approval"] });
+    await claim("limited", 3_600_000);
+    await claim("rated", 3_600_000);
+    await clock.advanceBy(600_000);
+    const found = await ages();
+    expect(found).toHaveLength(10);
+    expect(found.filter(({ value }) => value > 0)).toEqual([]);
+    expect(await series("leasehold.store.jobs")).toContainEqual({
+      attributes: { queue: "paused", typeName: "mail", status: "pending" },
+      value: 1,
+    });
+  });
+
+  it("tell apart what no live worker serves", async () => {
+    const { leasehold, series, clock, reportProcess } = await setUp();
+    const ages = async () => ({
+      runnable: (await series("leasehold.store.oldest_runnable_age"))[0]?.value,
+      unserved: (await series("leasehold.store.oldest_unserved_age"))[0]?.value,
+    });
+    await leasehold.startJobSequence({ typeName: "mail" });
+    await clock.advanceBy(600_000);
+    // No process reports: whether a worker is missing is not known.
+    expect(await ages()).toEqual({ runnable: 600_000, unserved: 0 });
+    await reportProcess({ typeNames: ["report"] });
+    expect(await ages()).toEqual({ runnable: 0, unserved: 600_000 });
+    await reportProcess({ typeNames: ["mail"] });
+    expect(await ages()).toEqual({ runnable: 600_000, unserved: 0 });
+  });
+
   it("count up to a limit, and still tell the age beyond it", async () => {
     const { leasehold, series, clock } = await setUp({ scanLimit: 2 });
     await leasehold.startJobSequence({ typeName: "mail", priority: -1 });
@@ -133,15 +195,17 @@ describe("gauges from the store", () => {
   });
 
   it.each([
-    ["fails", { kind: "fail_before" } as const],
-    ["hangs", { kind: "hang" } as const],
-  ])("report an error instead when the store %s, and recover", async (_name, fault) => {
+    // A call that fails with a transient error is repeated once.
+    ["fails", { kind: "fail_before" } as const, 2, 10_000],
+    ["hangs", { kind: "hang" } as const, 1, 50],
+  ])("report an error instead when the store %s, and recover", async (_name, fault, times, timeoutMs) => {
     const telemetry = createTelemetry();
     const store = createInProcessStateAdapter();
     const leasehold = await createLeasehold({ stateAdapter: store, jobTypes });
     await leasehold.startJobSequence({ typeName: "mail" });
-    const faulty = withFaults(store, onNthCall("measureBacklog", 1, fault));
-    telemetry.adapter.observeStore(faulty, { timeoutMs: 50, maxAgeMs: 60_000 });
+    const failOnce = (next: typeof store) => withFaults(next, onNthCall("measureBacklog", 1, fault));
+    const faulty = times === 1 ? failOnce(store) : failOnce(failOnce(store));
+    telemetry.adapter.observeStore(faulty, { timeoutMs, maxAgeMs: 60_000 });
     expect(await telemetry.series("leasehold.store.jobs")).toEqual([]);
     expect(await telemetry.series("leasehold.state_adapter.error")).toEqual([
       { attributes: { operation: "observeStore" }, value: 1 },

@@ -6,6 +6,7 @@ import {
   requirePart,
   type TypeBacklog,
 } from "leasehold/adapter";
+import { countPending, findRunnableTypes, readStoreFacts } from "leasehold/doctor";
 import type { ObserveStoreOptions, Resolved } from "./options.ts";
 import { createPairTable, createSeriesTable, type SeriesTable } from "./series.ts";
 
@@ -15,30 +16,47 @@ export interface StoreReading {
   readonly jobs: readonly JobCount[];
   /** How long the job that has waited longest could have been running, by queue. */
   readonly oldestRunnableAgeMs: ReadonlyMap<string, number>;
+  /** The same for types that no live worker serves. */
+  readonly oldestUnservedAgeMs: ReadonlyMap<string, number>;
   /** Running jobs with an expired lease that has not been reclaimed, by queue. */
   readonly expiredLeases: ReadonlyMap<string, number>;
   /** The rules of queues and types, and how much of them is in use; empty where the store has none. */
   readonly flow: readonly LimitUse[];
 }
 
-const countsOf = ({ queue, typeName, blocked, runnable, later, running, failed }: TypeBacklog): JobCount[] =>
-  Object.entries({ blocked, pending: runnable + later, running, failed })
+const countsOf = (backlog: TypeBacklog): JobCount[] => {
+  const { queue, typeName, blocked, running, failed } = backlog;
+  return Object.entries({ blocked, pending: countPending(backlog), running, failed })
     .filter(([, count]) => count > 0)
     .map(([status, count]) => ({ queue, typeName, status, count }) as JobCount);
+};
 
 /** Completed jobs are not counted: they are most of the table, and no backlog. */
-const readStore = async (store: AnyStateAdapter, scanLimit: number): Promise<StoreReading> => {
-  const now = await store.getTime();
-  const backlogs = await requirePart(store, "statistics", "observeStore").measureBacklog({ cap: scanLimit });
-  const oldestRunnableAgeMs = new Map<string, number>();
+const readStore = async (
+  store: AnyStateAdapter,
+  { scanLimit, timeoutMs }: Pick<Resolved<ObserveStoreOptions>, "scanLimit" | "timeoutMs">,
+): Promise<StoreReading> => {
+  requirePart(store, "statistics", "observeStore");
+  const facts = readStoreFacts(store, { storeDeadlineMs: timeoutMs, cap: scanLimit });
+  const now = await facts.now();
+  const backlogs = await facts.backlog();
+  const [oldestRunnableAgeMs, oldestUnservedAgeMs] = [new Map<string, number>(), new Map<string, number>()];
   const expiredLeases = new Map<string, number>();
-  for (const { queue, oldestRunnableAt, expired } of backlogs) {
-    const age = oldestRunnableAt === null ? 0 : Math.max(0, now - oldestRunnableAt);
-    oldestRunnableAgeMs.set(queue, Math.max(age, oldestRunnableAgeMs.get(queue) ?? 0));
+  for (const { queue, expired } of backlogs) {
+    oldestRunnableAgeMs.set(queue, 0);
+    oldestUnservedAgeMs.set(queue, 0);
     if (expired > 0) expiredLeases.set(queue, expired + (expiredLeases.get(queue) ?? 0));
   }
-  const flow = (await store.limits?.listRules({ queue: null })) ?? [];
-  return { jobs: backlogs.flatMap(countsOf), oldestRunnableAgeMs, expiredLeases, flow };
+  const runnable = await findRunnableTypes(facts, { stalledMs: 0 });
+  // If no process reports, no worker can be missed.
+  const isReported = runnable.length > 0 && (await facts.serving()).workers !== undefined;
+  for (const { queue, since, isServed } of runnable) {
+    const ages = isServed || !isReported ? oldestRunnableAgeMs : oldestUnservedAgeMs;
+    ages.set(queue, Math.max(now - since, ages.get(queue) ?? 0));
+  }
+  const flow = await facts.rules();
+  const jobs = backlogs.flatMap(countsOf);
+  return { jobs, oldestRunnableAgeMs, oldestUnservedAgeMs, expiredLeases, flow };
 };
 
 export interface StoreGauges {
@@ -58,6 +76,11 @@ export const createStoreGauges = (
     "oldest_runnable_age",
     "ms",
     "How long the longest-waiting runnable job waits",
+  );
+  const oldestUnservedAge = gauge(
+    "oldest_unserved_age",
+    "ms",
+    "How long the longest-waiting job waits whose type no live worker serves",
   );
   const expiredLeases = gauge(
     "expired_leases",
@@ -90,7 +113,7 @@ export const createStoreGauges = (
     const read = (): Promise<StoreReading> => {
       if (reading && performance.now() - readAt < maxAgeMs) return reading;
       readAt = performance.now();
-      reading = withTimeout(readStore(store, scanLimit), timeoutMs);
+      reading = withTimeout(readStore(store, { scanLimit, timeoutMs }), timeoutMs);
       reading.catch(() => {
         reading = undefined;
       });
@@ -111,6 +134,8 @@ export const createStoreGauges = (
       for (const { value, attributes } of leases.all()) result.observe(expiredLeases, value, attributes);
       for (const [queue, age] of current.oldestRunnableAgeMs)
         result.observe(oldestRunnableAge, age, { queue });
+      for (const [queue, age] of current.oldestUnservedAgeMs)
+        result.observe(oldestUnservedAge, age, { queue });
       for (const { rule, running, throttledGroups: held } of current.flow) {
         const attributes = { queue: rule.queue, typeName: rule.typeName ?? "" };
         result.observe(throttledGroups, held, attributes);
@@ -131,6 +156,7 @@ export const createStoreGauges = (
     const instruments = [
       jobs,
       oldestRunnableAge,
+      oldestUnservedAge,
       expiredLeases,
       limitedRunning,
       concurrencyLimit,

@@ -27,8 +27,8 @@ describe("access rights", () => {
 
     const errors: unknown[] = [];
     for (const notifyProvider of [
-      createNodeRedisNotifyProvider(nodeRedis),
-      createIoredisNotifyProvider(ioredis),
+      createNodeRedisNotifyProvider({ client: nodeRedis }),
+      createIoredisNotifyProvider({ client: ioredis }),
     ]) {
       const adapter = await createRedisNotifyAdapter({
         notifyProvider,

@@ -29,14 +29,14 @@ const clients: readonly (readonly [string, () => Promise<Connected>])[] = [
     async () => {
       const client = createCluster({ rootNodes: cluster.nodes.map(({ url }) => ({ url })) });
       await client.connect();
-      return { provider: createNodeRedisNotifyProvider(client), close: () => client.destroy() };
+      return { provider: createNodeRedisNotifyProvider({ client }), close: () => client.destroy() };
     },
   ],
   [
     "ioredis",
     async () => {
       const client = new Cluster(cluster.nodes.map(({ port }) => ({ host: "127.0.0.1", port })));
-      return { provider: createIoredisNotifyProvider(client), close: () => client.disconnect() };
+      return { provider: createIoredisNotifyProvider({ client }), close: () => client.disconnect() };
     },
   ],
 ];

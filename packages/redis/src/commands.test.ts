@@ -33,7 +33,10 @@ const publishCounted = async (
   onTestFinished(() => subscriber.disconnect());
   await subscriber.subscribe(prefix);
   const heard = new Promise<string>((resolve) => void subscriber.once("message", (_, text) => resolve(text)));
-  const counting: HintCounting = createRedisCommands(createIoredisNotifyProvider(redis), prefix).counting;
+  const counting: HintCounting = createRedisCommands(
+    createIoredisNotifyProvider({ client: redis }),
+    prefix,
+  ).counting;
   await counting.publish(prefix, count, (counter) => counter!.hintId);
   const hintId = await heard;
   return {
@@ -83,7 +86,7 @@ describe("counters in Redis", () => {
       async () => {
         const client = await createClient({ url: server.url, keyPrefix: "app:" }).connect();
         onTestFinished(() => client.destroy());
-        return createNodeRedisNotifyProvider(client);
+        return createNodeRedisNotifyProvider({ client });
       },
     ],
     [
@@ -91,7 +94,7 @@ describe("counters in Redis", () => {
       async () => {
         const client = new Redis(server.url, { keyPrefix: "app:" });
         onTestFinished(() => client.disconnect());
-        return createIoredisNotifyProvider(client);
+        return createIoredisNotifyProvider({ client });
       },
     ],
   ];

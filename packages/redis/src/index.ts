@@ -11,11 +11,13 @@ export type { RedisNotifyProvider, RedisSubscription, RedisSubscriptionHandlers 
 export {
   createIoredisNotifyProvider,
   type IoredisClient,
+  type IoredisNotifyProviderOptions,
   type IoredisSubscriber,
 } from "./providers/ioredis.ts";
 
 export {
   createNodeRedisNotifyProvider,
   type NodeRedisClient,
+  type NodeRedisNotifyProviderOptions,
   type NodeRedisSubscriber,
 } from "./providers/node-redis.ts";

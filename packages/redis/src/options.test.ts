@@ -3,9 +3,11 @@ import { describe, expect, it, vi } from "vitest";
 import { createRedisNotifyAdapter } from "./notify-adapter.ts";
 import type { RedisNotifyAdapterOptions } from "./options.ts";
 import type { RedisNotifyProvider } from "./provider.ts";
+import { createIoredisNotifyProvider } from "./providers/ioredis.ts";
+import { createNodeRedisNotifyProvider } from "./providers/node-redis.ts";
 
 const createProvider = () => ({
-  evaluate: vi.fn<RedisNotifyProvider["evaluate"]>(),
+  evaluate: vi.fn<RedisNotifyProvider["evaluate"]>(async () => 0),
   openSubscription: vi.fn<RedisNotifyProvider["openSubscription"]>(),
   onError: vi.fn<RedisNotifyProvider["onError"]>(),
 });
@@ -49,6 +51,29 @@ const cases: readonly (readonly [string, object | null | undefined])[] = [
   ["prefix", { prefix: "a" }],
 ];
 
+describe.each([
+  ["createNodeRedisNotifyProvider", createNodeRedisNotifyProvider],
+  ["createIoredisNotifyProvider", createIoredisNotifyProvider],
+] as const)("%s", (name, create) => {
+  const client = { on: () => {}, off: () => {}, eval: async () => 0, duplicate: () => ({}) };
+
+  it.each([undefined, null, client, {}, { client: undefined }, { client: {} }, "redis://localhost"])(
+    "refuses what is no client: %s",
+    (wrong) => {
+      const creating = () => create(wrong as never);
+      expect(creating).toThrow(InvalidOptionError);
+      expect(creating).toThrow(expect.objectContaining({ option: "client" }));
+      expect(creating).toThrow(`${name}({ client })`);
+    },
+  );
+
+  it("refuses other options", () => {
+    const creating = () => create({ client, prefix: "a" } as never);
+    expect(creating).toThrow(expect.objectContaining({ code: "InvalidOption", option: "prefix" }));
+    expect(() => create({ client } as never)).not.toThrow();
+  });
+});
+
 describe("options of the Redis notify adapter", () => {
   it.each(cases)("refuses a bad %s: %j", async (option, part) => {
     const provider = createProvider();
@@ -66,8 +91,8 @@ describe("options of the Redis notify adapter", () => {
       const provider = createProvider();
       provider.onError.mockReturnValue(() => undefined);
       provider.openSubscription.mockImplementation(({ channels, onActive }) => {
-        expect(channels.slice(0, 4)).toEqual(
-          ["sched", "seqc", "owls", "qopn"].map((name) => `${channelPrefix}:${name}`),
+        expect(channels.slice(0, 5)).toEqual(
+          ["sched", "seqc", "owls", "qopn", "seqw"].map((name) => `${channelPrefix}:${name}`),
         );
         queueMicrotask(onActive);
         return { close: async () => undefined };

@@ -1,4 +1,4 @@
-import { LeaseholdError } from "leasehold/adapter";
+import { InvalidOptionError, LeaseholdError, requireOptions } from "leasehold/adapter";
 
 /** There is no connection to Redis at the moment. The notification is lost; polling finds the job. */
 export class RedisUnavailableError extends LeaseholdError {
@@ -35,3 +35,19 @@ export interface EventSource {
   on(event: string, listener: (...args: unknown[]) => void): unknown;
   off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
+
+/** The client of the options of a provider. Throws if it lacks a method that the provider uses. */
+export const requireClient = <TClient extends object>(
+  options: { readonly client: TClient },
+  functionName: string,
+  methods: readonly (keyof TClient & string)[],
+  what: string,
+): TClient => {
+  // A client in place of the options is the likely mistake, so this check comes before that of the names.
+  const given = (options as { readonly client?: TClient } | null | undefined)?.client;
+  if (!methods.every((method) => typeof given?.[method] === "function")) {
+    throw new InvalidOptionError("client", `must be ${what}: ${functionName}({ client })`, typeof given);
+  }
+  requireOptions(options, functionName, { client: true });
+  return given!;
+};

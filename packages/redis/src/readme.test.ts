@@ -22,7 +22,7 @@ it("the README shows code that runs", async () => {
   client.on("error", reportError);
   await client.connect();
 
-  const notifyProvider = createNodeRedisNotifyProvider(client);
+  const notifyProvider = createNodeRedisNotifyProvider({ client });
   const notifyAdapter = await createRedisNotifyAdapter({ notifyProvider, onError: reportError });
   const leasehold = await createLeasehold({ stateAdapter, notifyAdapter, jobTypes });
   // #endregion

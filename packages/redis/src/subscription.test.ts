@@ -53,7 +53,7 @@ const clients: readonly (readonly [string, (url: string) => Client])[] = [
       const client = createClient({ url });
       onTestFinished(() => client.destroy());
       return {
-        provider: createNodeRedisNotifyProvider(client),
+        provider: createNodeRedisNotifyProvider({ client }),
         connect: () => client.connect().catch(() => undefined),
       };
     },
@@ -64,7 +64,7 @@ const clients: readonly (readonly [string, (url: string) => Client])[] = [
       const client = new Redis(url, { lazyConnect: true });
       onTestFinished(() => client.disconnect());
       return {
-        provider: createIoredisNotifyProvider(client),
+        provider: createIoredisNotifyProvider({ client }),
         connect: () => client.connect().catch(() => undefined),
       };
     },
@@ -168,7 +168,7 @@ for (const [name, open] of clients) {
       await own.shutDown("kill");
       await vi.waitFor(() => expect(errors.length).toBeGreaterThanOrEqual(2));
       await expect(adapter.notifyJobScheduled("type", 1)).rejects.toThrow(RedisUnavailableError);
-      await expect(adapter.notifyJobSequenceCompleted(["a"])).rejects.toThrow(RedisUnavailableError);
+      await expect(adapter.notifyJobOwnershipLost(["a"])).rejects.toThrow(RedisUnavailableError);
       await adapter.close();
     });
 

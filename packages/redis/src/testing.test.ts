@@ -9,7 +9,7 @@ it("two test adapters on one server do not receive each other's notifications", 
   onTestFinished(() => server.stop());
   const client = new Redis(server.url);
   onTestFinished(() => client.disconnect());
-  const notifyProvider = createIoredisNotifyProvider(client);
+  const notifyProvider = createIoredisNotifyProvider({ client });
   const [first, second] = await Promise.all([
     createRedisTestNotifyAdapter({ notifyProvider }),
     createRedisTestNotifyAdapter({ notifyProvider }),

@@ -28,14 +28,14 @@ const connectors: readonly (readonly [string, () => Promise<Connected>])[] = [
     "redis",
     async () => {
       const client = await createClient({ url: server.url }).connect();
-      return { provider: createNodeRedisNotifyProvider(client), close: () => client.destroy() };
+      return { provider: createNodeRedisNotifyProvider({ client }), close: () => client.destroy() };
     },
   ],
   [
     "ioredis",
     async () => {
       const client = new Redis(server.url);
-      return { provider: createIoredisNotifyProvider(client), close: () => client.disconnect() };
+      return { provider: createIoredisNotifyProvider({ client }), close: () => client.disconnect() };
     },
   ],
 ];

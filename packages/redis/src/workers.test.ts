@@ -25,7 +25,7 @@ brokerConformance(
       const client = new Redis(server.url, { retryStrategy: () => 50 });
       client.setMaxListeners(0);
       client.on("error", () => undefined);
-      const notifyProvider = createIoredisNotifyProvider(client);
+      const notifyProvider = createIoredisNotifyProvider({ client });
       // On a busy machine an echo can take longer than a short heartbeat, and then workers look once more.
       const createAdapter = () =>
         createRedisNotifyAdapter({ notifyProvider, channelPrefix, heartbeatMs: 10_000 });

@@ -31,7 +31,14 @@ export const startNats = async (
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
 
   const server = await startRestartable(folder, () =>
-    startServerProcess({ command, args: [...args, "--jetstream"], port, cwd: folder }),
+    startServerProcess({
+      command,
+      args: [...args, "--jetstream"],
+      port,
+      cwd: folder,
+      // The port accepts connections before JetStream answers requests.
+      readyMessage: /Server is ready/,
+    }),
   );
 
   return {

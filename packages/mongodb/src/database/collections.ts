@@ -38,6 +38,7 @@ export interface RecurringDocument {
   readonly lastSequenceId: string | null;
   readonly tickHistory: string;
   readonly timeZoneVersion: string;
+  readonly computedAt: Date;
   readonly createdAt: Date;
   readonly updatedAt: Date;
   /** Raised to lock the recurring job. */
@@ -63,6 +64,28 @@ export const openCollections = (database: Db, prefix: string): Collections => {
     keys: database.collection<KeyDocument>(`${prefix}keys`, options),
   };
 };
+
+const guard = <T extends object>(collection: T, assertOngoing: () => void): T =>
+  new Proxy(collection, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...args: unknown[]): unknown => {
+        assertOngoing();
+        return Reflect.apply(value, target, args);
+      };
+    },
+  });
+
+/** The same collections, which call `assertOngoing` before every command. */
+export const guardCollections = (
+  { jobs, recurring, keys }: Collections,
+  assertOngoing: () => void,
+): Collections => ({
+  jobs: guard(jobs, assertOngoing),
+  recurring: guard(recurring, assertOngoing),
+  keys: guard(keys, assertOngoing),
+});
 
 export interface InSession {
   readonly session?: ClientSession;
@@ -97,6 +120,11 @@ export const jobIndexes: readonly IndexDescription[] = [
     name: "expiring",
     key: { expiresAt: 1 },
     partialFilterExpression: { expiresAt: { $gt: new Date(0) } },
+  },
+  {
+    name: "recurring",
+    key: { recurringJobId: 1, createdAt: 1, _id: 1 },
+    partialFilterExpression: { recurringJobId: { $gt: "" } },
   },
   { name: "replaced", key: { replacedBy: 1 }, partialFilterExpression: { replacedBy: { $gt: "" } } },
 ];

@@ -1,6 +1,6 @@
 import { repeat, type RepeatOptions, systemBackoff } from "leasehold/adapter";
 import type { ClientSession } from "mongodb";
-import type { Collections } from "./collections.ts";
+import { type Collections, guardCollections } from "./collections.ts";
 import { createCrowd, createSetAside, type Contention, type LockedElsewhere } from "./contention.ts";
 import { isConflict } from "./errors.ts";
 import { commit } from "./provider.ts";
@@ -42,6 +42,8 @@ const createServerClock = ({ jobs }: Collections): ServerClock => {
 export interface Sessions {
   /** One statement at a time: the driver allows no more in a transaction. */
   enqueue<T>(session: ClientSession, run: () => Promise<T>): Promise<T>;
+  /** Returns whether the transaction that the session has now is still open, at any later time. */
+  watch(session: ClientSession): () => boolean;
   /** A call in the transaction has failed: nothing of it can be undone alone. */
   spoil(session: ClientSession, reason: unknown): void;
   /** Throws the reason if the transaction has been spoiled. */
@@ -77,6 +79,10 @@ export const createSessions = (): Sessions => {
         result.catch(() => undefined),
       );
       return result;
+    },
+    watch: (session) => {
+      const transaction = transactionOf(session);
+      return () => session.inTransaction() && transactionOf(session) === transaction;
     },
     spoil: (session, reason) => {
       const transaction = transactionOf(session);
@@ -150,6 +156,8 @@ export interface Store {
   read<T>(call: StoreCall, run: (work: Work) => Promise<T>): Promise<T>;
   /** In the transaction of the call, or in one of its own that is repeated when others win a conflict. */
   work<T>(call: StoreCall, run: (work: Work) => Promise<T>): Promise<T>;
+  /** The same store, which calls `assertOngoing` before every command that it sends. */
+  guarded(assertOngoing: () => void): Store;
 }
 
 const conflictRepetition: RepeatOptions = {
@@ -200,8 +208,23 @@ export const createStore = (collections: Collections, sessions: Sessions): Store
     }
   };
 
-  return {
-    collections,
+  const over = (used: Collections): Pick<Store, "collections" | "read" | "work"> => ({
+    collections: used,
+    read: (call, run) => run(createWork(used, call.session, call.now ?? 0)),
+    work: async (call, run) => {
+      const now = call.now ?? (await clock.ask());
+      if (call.session !== undefined) {
+        const { session } = call;
+        const noteLocked = (ids: Iterable<string>) => sessions.noteLocked(session, ids);
+        return perform(createWork(used, session, now, noteLocked), run);
+      }
+      const once = () => attempt((session) => perform(createWork(used, session, now), run));
+      return repeat(systemBackoff, conflictRepetition, (run) => (run === 1 ? once() : retries(once)));
+    },
+  });
+
+  const store: Store = {
+    ...over(collections),
     clock,
     sessions,
     setAside: createSetAside(),
@@ -213,16 +236,7 @@ export const createStore = (collections: Collections, sessions: Sessions): Store
     },
     attempt,
     attemptWork: (now, run) => attempt((session) => perform(createWork(collections, session, now), run)),
-    read: (call, run) => run(createWork(collections, call.session, call.now ?? 0)),
-    work: async (call, run) => {
-      const now = call.now ?? (await clock.ask());
-      if (call.session !== undefined) {
-        const { session } = call;
-        const noteLocked = (ids: Iterable<string>) => sessions.noteLocked(session, ids);
-        return perform(createWork(collections, session, now, noteLocked), run);
-      }
-      const once = () => attempt((session) => perform(createWork(collections, session, now), run));
-      return repeat(systemBackoff, conflictRepetition, (run) => (run === 1 ? once() : retries(once)));
-    },
+    guarded: (assertOngoing) => ({ ...store, ...over(guardCollections(collections, assertOngoing)) }),
   };
+  return store;
 };

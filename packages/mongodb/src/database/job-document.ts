@@ -1,4 +1,4 @@
-import { expiresAt, type StateJob } from "leasehold/adapter";
+import { expiresAt, recurringJobIdOf, type StateJob } from "leasehold/adapter";
 import { DocumentTooLargeError } from "./errors.ts";
 
 /** All fields of a job but its id, and how each is stored. A field that a document lacks is read as null. */
@@ -27,6 +27,7 @@ const kinds = {
   leaseToken: "value",
   leaseVersion: "value",
   leasedBy: "value",
+  deployment: "value",
   leasedUntil: "date",
   expiredLeases: "value",
   lastAttemptAt: "date",
@@ -88,6 +89,8 @@ export interface JobDocument extends StoredFields {
   /** A job waits for the sequence, or has waited: its end writes more than this document. */
   readonly hasWaiters: boolean;
   readonly finishedAt: Date | null;
+  /** The recurring job that started it; absent for most jobs. */
+  readonly recurringJobId?: string;
   /** Raised to lock the job: a write that changes nothing takes no lock. */
   readonly touched: number;
   /** The calls that ended the latest attempt and renewed the latest lease, so that they recognise what they did. */
@@ -125,6 +128,7 @@ export const toDocument = ({ row, position, blockerIds, hasWaiters }: StoredJob)
     blockerIds,
     hasWaiters,
     finishedAt: toDate(row.completedAt ?? row.failedAt),
+    ...(row.recurrence !== null && { recurringJobId: recurringJobIdOf(row.recurrence)! }),
     touched: 0,
     mark: null,
     renewal: null,

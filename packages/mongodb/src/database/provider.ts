@@ -34,6 +34,8 @@ export interface MongoStateProvider<
   /** The session whose transaction a context stands for. */
   getSession(ctx: TTxContext): ClientSession;
   provideContext<T>(callback: (ctx: TContext) => Promise<T>): Promise<T>;
+  /** The names of the properties of a context. Every other name in a call is an option, or a misspelt one. */
+  readonly contextKeys: readonly string[];
   /** Commits when the callback resolves, and else aborts. */
   runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>): Promise<T>;
   /** Never throws. */
@@ -76,6 +78,7 @@ export const createMongoStateProvider = (passed: MongoProviderOptions): MongoSta
   return {
     getDatabase: () => db,
     getSession: ({ session }) => session,
+    contextKeys: ["session"],
     provideContext: (callback) => callback({}),
     runInTransaction: async (callback) => {
       const session = client.startSession();

@@ -66,16 +66,27 @@ const findQueueTypes = async (
 // Of running and failed jobs no index begins with queue and type. This many times the cap are looked at, of all types.
 const mostCaps = 10;
 
-type Kind = "runnable" | "later" | "running" | "expired" | "blocked" | "failed";
+type Kind = "runnable" | "overdue" | "later" | "running" | "expired" | "blocked" | "failed";
 
 type Counting = { -readonly [TField in keyof TypeBacklog]: TypeBacklog[TField] };
+
+const keyOf = ({ queue, typeName }: QueueType): string => JSON.stringify([queue, typeName]);
 
 /** Adds up counts by queue and type, each up to the cap. */
 const createCounts = (cap: number) => {
   const counts = new Map<string, Counting>();
   const of = ({ queue, typeName }: QueueType): Counting => {
-    const key = JSON.stringify([queue, typeName]);
-    const none = { runnable: 0, later: 0, running: 0, expired: 0, blocked: 0, failed: 0 };
+    const key = keyOf({ queue, typeName });
+    const none = {
+      runnable: 0,
+      throttled: 0,
+      overdue: 0,
+      later: 0,
+      running: 0,
+      expired: 0,
+      blocked: 0,
+      failed: 0,
+    };
     const found = counts.get(key) ?? { queue, typeName, ...none, oldestRunnableAt: null };
     counts.set(key, found);
     return found;
@@ -102,7 +113,9 @@ export const measureBacklog = async (
 
   const countPending = async (queueType: QueueType): Promise<void> => {
     const pending = { ...queueType, live: true, status: "pending" } as const;
-    const due = { ...pending, dueAt: { $lte: now } };
+    // Only types with jobs past `expireAfterMs` pay for reading more than the index.
+    const inTime = late.has(keyOf(queueType)) ? { $nor: [overdue] } : {};
+    const due = { ...pending, dueAt: { $lte: now }, ...inTime };
     const oldest = await jobs.findOne(due, { ...options, sort: { dueAt: 1 }, projection: { dueAt: 1 } });
     if (oldest?.dueAt instanceof Date) {
       counts.of(queueType).oldestRunnableAt = oldest.dueAt.getTime();
@@ -112,7 +125,7 @@ export const measureBacklog = async (
     counts.add(queueType, "later", await jobs.countDocuments(later, { ...options, limit: cap }));
   };
 
-  const addSome = async (kind: Kind, filter: Document, sort: Document): Promise<void> => {
+  const addSome = async (kind: Kind, filter: Document, sort: Document): Promise<QueueType[]> => {
     const found = await jobs
       .aggregate<{ _id: QueueType; count: number }>(
         [
@@ -125,8 +138,11 @@ export const measureBacklog = async (
       )
       .toArray();
     for (const { _id, count } of found) counts.add(_id, kind, count);
+    return found.map(({ _id }) => _id);
   };
 
+  const overdue = { expiresAt: { $gt: new Date(0), $lte: now } };
+  const late = new Set((await addSome("overdue", overdue, { expiresAt: 1 })).map(keyOf));
   for (const queueType of await findQueueTypes(store, call, { live: true })) await countPending(queueType);
   for (const queueType of await findQueueTypes(store, call, { status: "blocked" })) {
     const count = await jobs.countDocuments({ ...queueType, status: "blocked" }, { ...options, limit: cap });

@@ -79,7 +79,7 @@ const patienceMs = 100;
 /** How often in a row a claim may look for jobs and find that others were faster. */
 const mostFruitlessRounds = 4;
 
-const lease = ({ leaseToken, workerId, leaseMs }: ClaimCall, now: unknown): Document[] => {
+const lease = ({ leaseToken, workerId, leaseMs, deployment = null }: ClaimCall, now: unknown): Document[] => {
   const wasRunning = { $eq: ["$status", "running"] };
   const until = { $add: [now, { $ifNull: ["$leaseMs", leaseMs] }] };
   return [
@@ -90,6 +90,7 @@ const lease = ({ leaseToken, workerId, leaseMs }: ClaimCall, now: unknown): Docu
         leaseToken: { $literal: leaseToken },
         leaseVersion: { $add: ["$leaseVersion", 1] },
         leasedBy: { $literal: workerId },
+        deployment: { $literal: deployment },
         leasedUntil: until,
         dueAt: until,
         expiresAt: null,

@@ -53,6 +53,7 @@ const changesBy = (outcome: JobOutcome, now: unknown): Document => {
         ...pendingAgain(scheduledAt),
         expiresAt: { $cond: [{ $lte: ["$attempt", 1] }, expiryExpression(scheduledAt), null] },
         attempt: { $subtract: ["$attempt", 1] },
+        expiredLeases: { $abs: "$expiredLeases" },
         ...(outcome.error === null ? {} : { lastError: { $literal: outcome.error } }),
       };
     }

@@ -1,4 +1,5 @@
 import {
+  assertIdsGiven,
   createdStateJob,
   type CreatedStateJob,
   type CreateJobsCall,
@@ -183,6 +184,7 @@ export const createJobs = async (
   store: Store,
   call: StoreCall & CreateJobsCall,
 ): Promise<CreatedStateJob[]> => {
+  assertIdsGiven(call.jobs);
   if (isAlone(call)) return [{ job: await createAlone(store, call.jobs[0]!), deduplicated: false }];
   const create = () => store.work(call, (work) => createInTransaction(store, work, call.jobs));
   // Inside a transaction, do not wait for other calls of this process: they may be waiting for this transaction.

@@ -9,6 +9,7 @@ import {
   type ReapedJob,
   refuse,
   type RenewalResult,
+  renewed,
   type RenewLeasesCall,
 } from "leasehold/adapter";
 import type { Document } from "mongodb";
@@ -81,17 +82,13 @@ export const reapExpiredLeases = async (store: Store, call: StoreCall & ReapCall
   return results.filter((result) => result !== undefined);
 };
 
-const renew = async (
-  work: Work,
-  { jobId, leaseToken, leaseMs, progress }: LeaseRenewal,
-): Promise<RenewalResult> => {
-  const stored = await work.find(jobId);
+const renew = async (work: Work, lease: LeaseRenewal): Promise<RenewalResult> => {
+  const stored = await work.find(lease.jobId);
   if (stored === undefined) return refuse("not_found", undefined);
-  const refusal = findRefusal(stored.row, leaseToken, work.now);
+  const refusal = findRefusal(stored.row, lease.leaseToken, work.now);
   if (refusal !== undefined) return refusal;
-  const leasedUntil = work.now + leaseMs;
-  work.save(stored, { ...stored.row, leasedUntil, progress: progress ?? stored.row.progress });
-  return { kind: "renewed", leasedUntil };
+  work.save(stored, renewed(stored.row, lease, work.now));
+  return { kind: "renewed", leasedUntil: work.now + lease.leaseMs };
 };
 
 const renewInTransaction = async (work: Work, leases: readonly LeaseRenewal[]): Promise<RenewalResult[]> => {
@@ -106,7 +103,14 @@ const patienceMs = 100;
 const renewal = (lease: LeaseRenewal, now: unknown): FencedWrite => {
   const until = { $add: [now, lease.leaseMs] };
   const progress: Document = lease.progress === undefined ? {} : { progress: { $literal: lease.progress } };
-  return { lease, changes: { leasedUntil: until, dueAt: until, ...progress } };
+  const begun: Document =
+    lease.lastAttempt === undefined
+      ? {}
+      : {
+          attempt: { $literal: lease.lastAttempt },
+          expiredLeases: { $subtract: [0, { $abs: "$expiredLeases" }] },
+        };
+  return { lease, changes: { leasedUntil: until, dueAt: until, ...progress, ...begun } };
 };
 
 const busy: RenewalResult = { kind: "busy" };

@@ -31,6 +31,8 @@ const toMongoFilter = (filter: JobFilter): Document => {
     typeName: oneOf(filter.typeNames),
     sequenceTypeName: oneOf(filter.sequenceTypeNames),
     deduplicationKey: oneOf(filter.deduplicationKeys),
+    group: oneOf(filter.groups),
+    recurringJobId: oneOf(filter.recurringJobIds),
     failureReason: oneOf(filter.failureReasons),
     leasedBy: oneOf(filter.leasedBy),
     sequenceId: filter.sequenceId === undefined ? undefined : { $eq: filter.sequenceId },
@@ -106,7 +108,13 @@ const readPage = async (
 };
 
 /** Filters that leave few jobs. The server finds the index for them. */
-const narrow: readonly (keyof JobFilter)[] = ["ids", "sequenceId", "rootSequenceId", "deduplicationKeys"];
+const narrow: readonly (keyof JobFilter)[] = [
+  "ids",
+  "sequenceId",
+  "rootSequenceId",
+  "deduplicationKeys",
+  "recurringJobIds",
+];
 
 export const listJobs = (store: Store, call: StoreCall & ListJobsCall): Promise<JobPage> => {
   const page = { ...call, direction: call.order === "oldest" ? (1 as const) : (-1 as const) };

@@ -62,6 +62,10 @@ export const countAhead = async (store: Store, call: StoreCall & CountAheadCall)
     {
       queue: { $eq: queue },
       live: true,
+      typeName: {
+        ...(call.typeNames === undefined ? {} : { $in: [...call.typeNames] }),
+        $nin: [...(call.exceptTypeNames ?? [])],
+      },
       $and: [
         // A lease that still holds will probably end with its job, not in another claim.
         {

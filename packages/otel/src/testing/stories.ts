@@ -181,6 +181,21 @@ export const stories: Readonly<Record<string, Story>> = {
     await clock.advanceBy(3 * 3_600_000 + 600_000);
     await kit.advance(kit.worker, 3_100_000, { workerId: "w1" });
   },
+  "recurring, refused": async (adapter) => {
+    const error = new Error("value too long");
+    // The first creation is that of the put.
+    const kit = await createObservedBench(adapter, ({ method, nth }) =>
+      method === "createJobs" && nth > 1 ? { kind: "fail_before", error } : undefined,
+    );
+    await kit.leasehold.recurring.put({ id: "hourly", everyMs: 3_600_000, job: { typeName: "quick" } });
+    await kit.advance(kit.worker, 3_600_500, { workerId: "w1" });
+  },
+  "recurring, clock set back": async (adapter) => {
+    const kit = await createObservedBench(adapter);
+    await kit.leasehold.recurring.put({ id: "hourly", everyMs: 3_600_000, job: { typeName: "quick" } });
+    kit.clock.stepWallClock(-7_200_000);
+    await kit.advance(kit.worker, 500, { workerId: "w1" });
+  },
   "no transport": async (adapter) => {
     const kit = await createObservedBench(adapter);
     await kit.notifyAdapter.close();

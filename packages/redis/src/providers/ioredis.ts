@@ -4,6 +4,7 @@ import {
   type RedisSubscription,
   type RedisSubscriptionHandlers,
   RedisUnavailableError,
+  requireClient,
 } from "../provider.ts";
 
 /** What is used of a subscribing client of the package `ioredis`. */
@@ -73,8 +74,19 @@ const openSubscription = (
 
 const downStatuses: ReadonlySet<string> = new Set(["close", "reconnecting", "end"]);
 
+export interface IoredisNotifyProviderOptions {
+  /** A `Redis` or a `Cluster` of the package `ioredis`. Yours: the provider never closes it. */
+  readonly client: IoredisClient;
+}
+
 /** Works on a `Redis` or a `Cluster` of the package `ioredis`, which the caller closes. */
-export const createIoredisNotifyProvider = (client: IoredisClient): RedisNotifyProvider => {
+export const createIoredisNotifyProvider = (options: IoredisNotifyProviderOptions): RedisNotifyProvider => {
+  const client = requireClient(
+    options,
+    "createIoredisNotifyProvider",
+    ["on", "off", "eval", "duplicate"],
+    "a Redis or a Cluster of ioredis",
+  );
   const assertUp = (): void => {
     // The client would keep the command until it is connected again, when the notification is too old to be of use.
     if (downStatuses.has(client.status)) throw new RedisUnavailableError();

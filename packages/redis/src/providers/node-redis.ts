@@ -4,6 +4,7 @@ import {
   type RedisSubscription,
   type RedisSubscriptionHandlers,
   RedisUnavailableError,
+  requireClient,
 } from "../provider.ts";
 
 /** What is used of a subscribing client of the package `redis`. */
@@ -73,8 +74,21 @@ const openSubscription = (
   };
 };
 
+export interface NodeRedisNotifyProviderOptions {
+  /** A client or a cluster of the package `redis`. Yours: the provider neither connects nor closes it. */
+  readonly client: NodeRedisClient;
+}
+
 /** Works on a client or a cluster of the package `redis`, which the caller connects and closes. */
-export const createNodeRedisNotifyProvider = (client: NodeRedisClient): RedisNotifyProvider => {
+export const createNodeRedisNotifyProvider = (
+  options: NodeRedisNotifyProviderOptions,
+): RedisNotifyProvider => {
+  const client = requireClient(
+    options,
+    "createNodeRedisNotifyProvider",
+    ["on", "off", "eval", "duplicate"],
+    "a client or a cluster of redis",
+  );
   const assertReady = (): void => {
     // The client would keep the command until it is connected again, when the notification is too old to be of use.
     if (client.isReady === false) throw new RedisUnavailableError();
