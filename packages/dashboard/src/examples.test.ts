@@ -123,6 +123,30 @@ describe.each([
   });
 });
 
+it("is created with the sign-in of the application", async () => {
+  const { leasehold, stateAdapter } = await openShop(rights);
+  type Create = (options: object, findUser: (cookie: string | null) => Promise<unknown>) => Dashboard;
+  const create = await load<Create>("create", "create");
+  const users: Record<string, object> = {
+    "session=1": { name: "ada", isOperator: true },
+    "session=2": { name: "bob", isOperator: false },
+  };
+  const dashboard = create({ leasehold, stateAdapter }, async (cookie) => users[cookie ?? ""]);
+  closers.push(() => dashboard.close());
+  const ask = (cookie: string, path: string, init: RequestInit = {}): Promise<Response> =>
+    dashboard.fetch(
+      new Request(`http://localhost/ops/jobs/api/v1/${path}`, {
+        ...init,
+        headers: { ...(init.headers as Record<string, string>), cookie },
+      }),
+    );
+  const plan = { method: "POST", headers: postHeaders, body: JSON.stringify({ ids: [] }) };
+  expect((await ask("session=3", "session")).status).toBe(401);
+  expect((await ask("session=2", "session")).status).toBe(200);
+  expect((await ask("session=2", "plans/cancel", plan)).status).toBe(403);
+  expect((await ask("session=1", "plans/cancel", plan)).status).not.toBe(403);
+});
+
 const root = resolve(import.meta.dirname, "../../..");
 
 const readLines = (path: string): string[] => readFileSync(join(root, path), "utf8").split("\n");
@@ -140,7 +164,7 @@ const readRegion = (file: string, region: string): string => {
 it("is documented with the code that runs", () => {
   const page = readLines("docs/dashboard.md").join("\n");
   const snippets = [...page.matchAll(/<!-- code of (\S+)#([a-z-]+) -->\n+```ts\n([\s\S]*?)\n```/g)];
-  expect(snippets).toHaveLength(6);
+  expect(snippets).toHaveLength(7);
   for (const [, file, region, code] of snippets)
     expect(code, `${file}#${region}`).toBe(readRegion(file!, region!));
 });

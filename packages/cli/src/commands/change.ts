@@ -3,12 +3,11 @@ import {
   type CancelReport,
   type ChangeReport,
   type DeleteReport,
-  failureReasons,
   type RedriveReport,
   type UpdateReport,
 } from "leasehold";
 import { plural } from "leasehold/adapter";
-import { type JobChoice, type JobFilter, readChoice, type ReadChoice } from "../options/job-choice.ts";
+import { type JobChoice, readChoice, type ReadChoice } from "../options/job-choice.ts";
 import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import { renderJobs } from "../output/job-tables.ts";
 import { findJobs } from "../store/find-job.ts";
@@ -24,7 +23,7 @@ interface Outcome<TChanged, TSkipped> {
   readonly skipped: readonly TSkipped[];
 }
 
-type ByFilter = Omit<JobFilter, "status">;
+type ByFilter = NonNullable<ReadChoice["filter"]>;
 
 const mostAtOnce = 10_000;
 
@@ -84,6 +83,7 @@ const exitCodeOf = (missing: readonly string[]): ExitCode =>
 
 export interface CancelChoice extends Omit<JobChoice, "reason"> {
   readonly reason?: string;
+  readonly withChildren?: boolean;
 }
 
 const cancelSkipTexts: Readonly<Record<Skipped<CancelReport<string>>["reason"], string>> = {
@@ -96,7 +96,7 @@ const cancelSkipTexts: Readonly<Record<Skipped<CancelReport<string>>["reason"], 
 export const cancel = async (
   context: CommandContext,
   ids: readonly string[],
-  { reason, ...choice }: CancelChoice,
+  { reason, withChildren, ...choice }: CancelChoice,
 ): Promise<ExitCode> => {
   const { filter, limit } = readChoice(ids, choice);
   return context.withStore({ notifies: true }, async ({ leasehold }) => {
@@ -107,13 +107,14 @@ export const cancel = async (
       run: async (dryRun) => {
         const { changed, skipped } =
           filter === undefined
-            ? await leasehold.jobs.cancel({ ids: sequenceIds, reason, dryRun })
+            ? await leasehold.jobs.cancel({ ids: sequenceIds, reason, withChildren, dryRun })
             : await throughFilter(filter, limit, (chosen) =>
-                leasehold.jobs.cancel({ ...chosen, reason, dryRun }),
+                leasehold.jobs.cancel({ ...chosen, reason, withChildren, dryRun }),
               );
         return { changed, skipped: [...skipped, ...notFound(missing)] };
       },
-      question: ({ changed }) => `Cancel ${plural(changed.length, "sequence")}?`,
+      question: ({ changed }) =>
+        `Cancel ${plural(changed.length, "sequence")}${withChildren === true ? ", with the children" : ""}?`,
       show: ({ changed, skipped }, dryRun) => {
         if (output.json) return output.printJson({ dryRun, changed, skipped });
         if (changed.length + skipped.length === 0) return output.note("No jobs.");
@@ -198,6 +199,8 @@ export const deleteFinished = async (
   });
 };
 
+const onlyFailed = { status: ["failed"] } as const;
+
 export const deleteFailed = async (
   context: CommandContext,
   ids: readonly string[],
@@ -212,8 +215,7 @@ export const deleteFailed = async (
       context,
       leasehold,
       {
-        // Only failed jobs have a reason.
-        filter: filter && { failureReason: failureReasons, ...filter },
+        filter: filter && { ...filter, ...onlyFailed },
         limit,
         jobs: jobs.filter(isFailed),
         skipped: [

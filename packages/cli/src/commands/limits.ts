@@ -12,11 +12,12 @@ export interface LimitScopeOptions {
 }
 
 export interface SetLimitsOptions extends LimitScopeOptions {
+  readonly group?: string;
   readonly concurrency?: number | "none";
   readonly rate?: RateLimitOptions | "none";
   readonly groupConcurrency?: number | "none";
   readonly groupRate?: RateLimitOptions | "none";
-  readonly weight?: Readonly<Record<string, number>>;
+  readonly weight?: Readonly<Record<string, number | "none">>;
 }
 
 const longestName = 28;
@@ -95,6 +96,9 @@ const readScope = ({ queue, type }: LimitScopeOptions): Scope => {
 
 const orNull = <T>(value: T | "none"): T | null => (value === "none" ? null : value);
 
+const readWeights = (weights: SetLimitsOptions["weight"]): LimitRuleOptions["weights"] =>
+  weights && Object.fromEntries(Object.entries(weights).map(([group, weight]) => [group, orNull(weight)]));
+
 const readRule = (options: SetLimitsOptions): LimitRuleOptions => {
   const { concurrency, rate, groupConcurrency, groupRate, weight } = options;
   const hasGroupLimits = groupConcurrency !== undefined || groupRate !== undefined;
@@ -102,7 +106,7 @@ const readRule = (options: SetLimitsOptions): LimitRuleOptions => {
     concurrency: orNull(concurrency),
     rate: orNull(rate),
     perGroup: hasGroupLimits ? { concurrency: orNull(groupConcurrency), rate: orNull(groupRate) } : undefined,
-    weights: weight,
+    weights: readWeights(weight),
   };
   if (Object.values(rule).some((value) => value !== undefined)) return rule;
   throw new CliError("Usage", "Nothing to change.", {
@@ -111,9 +115,11 @@ const readRule = (options: SetLimitsOptions): LimitRuleOptions => {
   });
 };
 
-type Change = (
-  leasehold: Parameters<Parameters<CommandContext["withStore"]>[1]>[0]["leasehold"],
-) => Promise<LimitState>;
+type CliLeasehold = Parameters<Parameters<CommandContext["withStore"]>[1]>[0]["leasehold"];
+
+type LimitsApi = CliLeasehold["limits"];
+
+type Change = (leasehold: CliLeasehold) => Promise<LimitState>;
 
 const change = (context: CommandContext, apply: Change): Promise<ExitCode> =>
   context.withStore({ notifies: true }, async ({ leasehold }) => {
@@ -121,40 +127,61 @@ const change = (context: CommandContext, apply: Change): Promise<ExitCode> =>
     const state = await apply(leasehold);
     if (output.json) output.printJson(state);
     else show(output, [state]);
+    await warnWithoutJobs(context, leasehold, state);
     return exitCodes.done;
   });
 
+/** The queue may not be the one that was meant. */
+const warnWithoutJobs = async (
+  { output }: CommandContext,
+  { jobs }: CliLeasehold,
+  { queue, typeName }: LimitState,
+): Promise<void> => {
+  if (typeName === null || output.json || (await jobs.count({ queue, typeName })).length > 0) return;
+  output.warn(
+    `Queue ${oneLine(queue)} has no jobs of type ${oneLine(typeName)}.`,
+    "For another queue, pass --queue.",
+  );
+};
+
 export const setLimits = (context: CommandContext, options: SetLimitsOptions): Promise<ExitCode> => {
-  const scope = readScope(options);
+  const scope = readGroupScope(options);
   const rule = readRule(options);
   return change(context, (leasehold) => leasehold.limits.set({ ...scope, ...rule }));
 };
 
-export const pause = (context: CommandContext, options: LimitScopeOptions): Promise<ExitCode> => {
+type GroupOptions = LimitScopeOptions & { readonly group?: string };
+
+const readGroupScope = ({ group, ...options }: GroupOptions): Parameters<LimitsApi["resume"]>[0] => {
   const scope = readScope(options);
-  return change(context, (leasehold) => leasehold.limits.pause(scope));
+  if (group === undefined) return scope;
+  if ("typeName" in scope) return { ...scope, group };
+  throw new CliError("Usage", "A group belongs to a type.", {
+    exitCode: exitCodes.usage,
+    hint: "Pass --type beside --group.",
+  });
 };
 
-export const resume = (
+export const pause = (
   context: CommandContext,
-  { group, ...options }: LimitScopeOptions & { readonly group?: string },
+  options: GroupOptions & { readonly for?: number },
 ): Promise<ExitCode> => {
-  const scope = readScope(options);
-  if (group === undefined) return change(context, (leasehold) => leasehold.limits.resume(scope));
-  if (!("typeName" in scope)) {
-    throw new CliError("Usage", "A group belongs to a type.", {
-      exitCode: exitCodes.usage,
-      hint: "Pass --type beside --group.",
-    });
-  }
-  return change(context, (leasehold) => leasehold.limits.resume({ ...scope, group }));
+  const scope = readGroupScope(options);
+  const until = options.for === undefined ? undefined : { afterMs: options.for };
+  return change(context, (leasehold) => leasehold.limits.pause({ ...scope, until }));
+};
+
+export const resume = (context: CommandContext, options: GroupOptions): Promise<ExitCode> => {
+  const scope = readGroupScope(options);
+  return change(context, (leasehold) => leasehold.limits.resume(scope));
 };
 
 export interface GroupsOptions {
   readonly queue?: string;
   readonly throttled: boolean;
-  readonly running: boolean;
-  readonly top: number;
+  readonly order: "name" | "waiting" | "running";
+  readonly limit: number;
+  readonly cursor?: string;
 }
 
 const columnsGroups: readonly Column[] = [
@@ -172,27 +199,29 @@ const mostCounted = 1_000;
 export const listGroups = (
   context: CommandContext,
   typeName: string,
-  { queue, throttled, running, top }: GroupsOptions,
+  { throttled, ...options }: GroupsOptions,
 ): Promise<ExitCode> =>
   context.withStore({}, async ({ leasehold, label }) => {
     const { output } = context;
-    const groups = await leasehold.limits.listGroups({
+    const { groups, cursor } = await leasehold.limits.listGroups({
       typeName,
-      queue,
       throttled: throttled ? true : undefined,
-      order: running ? "running" : "waiting",
-      limit: top,
+      ...options,
     });
     if (output.json) {
-      output.printJson({ groups });
+      output.printJson({ groups, cursor });
       return exitCodes.done;
     }
-    if (groups.length === 0) {
+    const noteMore = (text: string): void => {
+      if (cursor !== null) output.note(`${text}: add --cursor ${cursor}`);
+    };
+    if (groups.length === 0 && cursor !== null) noteMore("None so far; there may be more, further on");
+    else if (groups.length === 0) {
       output.note(
         `No group of ${oneLine(typeName)} has ${throttled ? "throttled jobs" : "jobs"} in ${label}.`,
       );
-      return exitCodes.done;
     }
+    if (groups.length === 0) return exitCodes.done;
     const now = (await leasehold.getTime()).getTime();
     const rows = groups.map(({ group, waiting, waitingSince, running: runs, throttledBy, stoppedBy }) => [
       shorten(oneLine(group), longestNameGroups),
@@ -207,5 +236,6 @@ export const listGroups = (
           },
     ]);
     output.print(renderTable(output, columnsGroups, rows));
+    noteMore("\nThere are more");
     return exitCodes.done;
   });

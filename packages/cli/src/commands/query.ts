@@ -42,6 +42,33 @@ export const inspect = async (
     return exitCodes.done;
   });
 
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly cursor: string | null;
+}
+
+const searchMs = 2_000;
+
+/**
+ * Reads pages until there are `limit` items, for up to two seconds: the store reads a limited number of jobs for a page, of
+ * which few may match. Without any item it reads on to the end.
+ */
+const fillPage = async <T>(
+  limit: number,
+  readPage: (limit: number, cursor: string | undefined) => Promise<Page<T>>,
+): Promise<Page<T>> => {
+  const startedAt = performance.now();
+  const items: T[] = [];
+  let cursor: string | undefined;
+  for (;;) {
+    const page = await readPage(limit - items.length, cursor);
+    items.push(...page.items);
+    const isTimeUp = items.length > 0 && performance.now() - startedAt >= searchMs;
+    if (page.cursor === null || items.length >= limit || isTimeUp) return { items, cursor: page.cursor };
+    cursor = page.cursor;
+  }
+};
+
 export interface ListOptions extends FilterOptions {
   readonly limit: number;
   readonly after?: string;
@@ -59,21 +86,24 @@ export const list = async (context: CommandContext, options: ListOptions): Promi
     const { limit, cursor, order, inputContains } = options;
     const whole = async (id: string | undefined): Promise<string | undefined> =>
       id === undefined ? undefined : wholeId(leasehold, id);
-    const page = await leasehold.jobs.list({
+    const filter = {
       ...toFilter(options),
       ...(options.sequence === undefined ? {} : { sequenceId: await whole(options.sequence) }),
       ...(options.root === undefined ? {} : { rootSequenceId: await whole(options.root) }),
       ...(inputContains === undefined ? {} : { input: { contains: inputContains } }),
-      limit,
-      cursor,
-      after: await whole(options.after),
       order,
+    };
+    const after = await whole(options.after);
+    const page = await fillPage<AnyJob>(limit, async (left, from) => {
+      const place = from === undefined ? { cursor, after } : { cursor: from };
+      const { jobs: items, cursor: next } = await leasehold.jobs.list({ ...filter, ...place, limit: left });
+      return { items, cursor: next };
     });
-    const jobs: readonly AnyJob[] = page.jobs;
+    const jobs = page.items;
     if (output.json) output.printJson({ jobs, cursor: page.cursor });
-    else if (jobs.length === 0 && page.cursor === null) output.note("No jobs.");
+    else if (jobs.length === 0) output.note("No jobs.");
     else {
-      if (jobs.length > 0) output.print(renderJobs(output, jobs));
+      output.print(renderJobs(output, jobs));
       if (page.cursor !== null && jobs.length < limit) {
         // The store has looked at as many jobs as it does at a time.
         output.note(`\nThere may be more, further on: add --cursor ${page.cursor}`);
@@ -101,22 +131,26 @@ export const sequences = async (context: CommandContext, options: SequencesOptio
   context.withStore({}, async ({ leasehold }) => {
     const { output } = context;
     const { status, type, root, rootsOnly, createdAfter, createdBefore, limit, cursor, order } = options;
-    const page = await leasehold.jobs.listSequences({
-      status,
-      typeName: type,
-      rootSequenceId: root === undefined ? undefined : await wholeId(leasehold, root),
-      rootsOnly,
-      createdFrom: createdAfter,
-      createdBefore,
-      limit,
-      cursor,
-      order,
+    const rootSequenceId = root === undefined ? undefined : await wholeId(leasehold, root);
+    const page = await fillPage<AnyJobSequence>(limit, async (left, from) => {
+      const { sequences: items, cursor: next } = await leasehold.jobs.listSequences({
+        status,
+        typeName: type,
+        rootSequenceId,
+        rootsOnly,
+        createdFrom: createdAfter,
+        createdBefore,
+        limit: left,
+        cursor: from ?? cursor,
+        order,
+      });
+      return { items, cursor: next };
     });
-    const listed: readonly AnyJobSequence[] = page.sequences;
-    if (output.json) output.printJson(page);
-    else if (listed.length === 0 && page.cursor === null) output.note("No sequences.");
+    const listed = page.items;
+    if (output.json) output.printJson({ sequences: listed, cursor: page.cursor });
+    else if (listed.length === 0) output.note("No sequences.");
     else {
-      if (listed.length > 0) output.print(renderSequences(output, listed));
+      output.print(renderSequences(output, listed));
       if (page.cursor !== null) output.note(`\nThere may be more: add --cursor ${page.cursor}`);
     }
     return exitCodes.done;

@@ -52,9 +52,9 @@ export const toFilter = (options: FilterOptions): JobFilter =>
 /** Options of a command that changes jobs: filters, or all of them, and how. */
 export const addChoice = (
   command: Command,
-  { all, ...added }: Omit<AddedFilters, "status"> & { readonly all: string },
+  { all, ...added }: AddedFilters & { readonly all: string },
 ): Command =>
-  addFilterOptions(command, { ...added, status: false })
+  addFilterOptions(command, added)
     .option("-a, --all", all)
     .option(
       "-n, --limit <number>",
@@ -73,14 +73,14 @@ export interface JobChoice extends FilterOptions {
 }
 
 export interface ReadChoice {
-  /** Absent when ids were given. */
+  /** Absent when ids were given. May have a status: the library refuses one that the operation cannot change. */
   readonly filter: Omit<JobFilter, "status"> | undefined;
   readonly limit: number | undefined;
 }
 
 /** Exactly one of ids, filters and `--all`: a forgotten filter must not mean everything. */
 export const readChoice = (ids: readonly string[], choice: JobChoice): ReadChoice => {
-  const { status: _status, ...filter } = toFilter(choice);
+  const filter = toFilter(choice);
   const filtered = Object.keys(filter).length > 0;
   if ([ids.length > 0, filtered, choice.all === true].filter(Boolean).length !== 1) {
     throw new CliError("Usage", "Give either ids, or filters, or --all.", {

@@ -100,13 +100,14 @@ export const parseRate: (text: string) => RateLimitOptions | "none" = parseOrNon
   return { limit: Number(limit), perMs, ...(burst === undefined ? {} : { burst: Number(burst) }) };
 });
 
-/** `group=2`, several times. The group may contain `=` itself. */
+/** `group=2` or `group=none`, several times. The group may contain `=` itself. */
 export const parseGroupWeight = (
   text: string,
-  before: Readonly<Record<string, number>> = {},
-): Record<string, number> => {
+  before: Readonly<Record<string, number | "none">> = {},
+): Record<string, number | "none"> => {
   const at = text.lastIndexOf("=");
-  const weight = Number(text.slice(at + 1));
-  if (at < 1 || !(weight > 0)) throw new InvalidArgumentError("It must be a group and a number: acme=2.");
+  const weight = parseOrNone(Number)(text.slice(at + 1));
+  if (at < 1 || !(weight === "none" || weight > 0))
+    throw new InvalidArgumentError("It must be a group and a number: acme=2; or acme=none.");
   return { ...before, [text.slice(0, at)]: weight };
 };

@@ -26,6 +26,7 @@ const adviceByCode: Readonly<Record<string, Advice>> = {
   PayloadNotStorable: [exitCodes.usage, "Payloads are JSON."],
   PayloadTooLarge: [exitCodes.usage, "Store the data elsewhere and pass a reference to it."],
   SchemaValidation: [exitCodes.usage, "Change --input to fit the schema of the job type."],
+  QueueRequired: [exitCodes.usage, "Pass --queue."],
   UnknownJobType: [exitCodes.usage, "The config module's jobTypes say which there are; check the spelling."],
   JobAlreadyCompleted: [exitCodes.error, "See `leasehold inspect` with its id."],
   JobAlreadyFailed: [exitCodes.error, "Redrive it first: `leasehold failed redrive` with its id."],

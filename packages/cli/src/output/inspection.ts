@@ -119,6 +119,16 @@ export const renderInspection = (
       : "Why it is where it is",
     lines(printable(explanation.summary)),
   );
+  if (explanation.state === "blocked" && explanation.chain.length > 0)
+    section(
+      "Held up by",
+      explanation.chain
+        .map(({ jobId, typeName, reason }) => {
+          const name = shorten(oneLine(typeName), longestName);
+          return lines(`${idFor(jobId)} ${name} ${printable(reason)}`, margin);
+        })
+        .join("\n"),
+    );
   section(
     "Job",
     fieldsOf(job)

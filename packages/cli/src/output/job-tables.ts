@@ -13,6 +13,8 @@ const colourOutcome = (colours: Colours, outcome: JobAttemptOutcome, text: strin
       return colours.red(text);
     case "retried":
     case "released":
+    case "cancelled":
+    case "already_completed":
       return colours.yellow(text);
   }
 };

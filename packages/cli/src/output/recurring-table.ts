@@ -20,11 +20,25 @@ const columns: readonly Column[] = [
 const timesOf = ({ cron, timeZone, everyMs }: RecurringJob<string>): string =>
   everyMs === null ? `${cron} ${timeZone}` : `every ${formatDuration(everyMs)}`;
 
-const nextOf = ({ paused, nextAt, waitingFor }: RecurringJob<string>, now: number): string => {
+const nextOf = ({ paused, nextAt, waitingFor, failure }: RecurringJob<string>, now: number): string => {
   if (paused) return "paused";
+  if (failure !== null) return "cannot start";
   if (waitingFor !== null) return "waits for the last run";
   return nextAt === null ? "ended" : formatMoment(nextAt, now);
 };
+
+const paintOf = (
+  { colours }: Screen,
+  { paused, failure }: RecurringJob<string>,
+): { paint?: (text: string) => string } => {
+  if (paused) return { paint: colours.yellow };
+  return failure === null ? {} : { paint: colours.red };
+};
+
+const failureOf = ({ failure }: RecurringJob<string>): string =>
+  failure === null
+    ? ""
+    : `${failure.error.name}: ${failure.error.message} (tried ${failure.tries} times since ${failure.since.toISOString()})`;
 
 export const renderRecurringJobs = (
   screen: Screen,
@@ -38,7 +52,7 @@ export const renderRecurringJobs = (
       shorten(oneLine(job.id), longestName),
       oneLine(timesOf(job)),
       shorten(oneLine(job.job.typeName), longestName),
-      { text: nextOf(job, now), ...(job.paused && { paint: screen.colours.yellow }) },
+      { text: nextOf(job, now), ...paintOf(screen, job) },
       job.recent[0] === undefined ? "" : `${job.recent[0].result} ${formatMoment(job.recent[0].at, now)}`,
       String(job.counts.started + job.counts.caught_up),
       String(job.counts.skipped),
@@ -63,6 +77,7 @@ export const renderRecurringJob = (
   const fields: readonly (readonly [string, string])[] = [
     ["times", timesOf(job)],
     ["next", nextOf(job, now) + (job.nextAt === null ? "" : `, ${job.nextAt.toISOString()}`)],
+    ["failure", failureOf(job)],
     ["job", `${job.job.typeName} in queue ${job.job.queue}, input ${JSON.stringify(job.job.input)}`],
     [
       "policies",

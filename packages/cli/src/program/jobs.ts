@@ -36,7 +36,7 @@ export const addFailedCommands = (program: Command, run: Run): void => {
 
   addChoice(
     failed.command("redrive [ids...]").description("run failed jobs again, and what failed because of them"),
-    { all },
+    { all, status: false },
   )
     .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)
     .action((ids: string[], options) =>
@@ -45,7 +45,7 @@ export const addFailedCommands = (program: Command, run: Run): void => {
 
   addChoice(
     failed.command("delete [ids...]").description("delete failed jobs, each with the tree it belongs to"),
-    { all },
+    { all, status: false },
   )
     .option("--force", "also trees with jobs that are not finished")
     .action((ids: string[], options) =>
@@ -120,9 +120,10 @@ export const addJobCommands = (program: Command, run: Run): void => {
       .description(
         "cancel sequences, by their id, that of any of their jobs, or a filter of unfinished jobs",
       ),
-    { all: "every job that is not finished", reason: false },
+    { all: "every job that is not finished", reason: false, status: true },
   )
     .option("--reason <text>", "what to write down as the reason")
+    .option("--with-children", "also what their jobs have started, with all that follows from that")
     .action((ids: string[], options) =>
       run(async (context) => (await import("../commands/change.ts")).cancel(context, ids, options)),
     );
@@ -138,7 +139,7 @@ export const addJobCommands = (program: Command, run: Run): void => {
 
   addChoice(
     program.command("delete [ids...]").description("delete finished jobs, each with the tree it belongs to"),
-    { all: "every finished job" },
+    { all: "every finished job", status: true },
   )
     .option("--force", "also trees with jobs that are not finished")
     .action((ids: string[], options) =>
@@ -158,6 +159,7 @@ export const addWaitingCommands = (program: Command, run: Run): void => {
 
   addChoice(waiting.command("run-now [ids...]").description("let jobs run that wait for their time"), {
     all: allWaitingCommands,
+    status: true,
   }).action((ids: string[], options) =>
     run(async (context) =>
       (await import("../commands/change.ts")).updateWaiting(context, ids, {
@@ -169,7 +171,7 @@ export const addWaitingCommands = (program: Command, run: Run): void => {
 
   addChoice(
     waiting.command("update [ids...]").description("change when jobs run, their priority or their input"),
-    { all: allWaitingCommands },
+    { all: allWaitingCommands, status: true },
   )
     .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)
     .option(

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../commands/context.ts";
-import { parseGroupWeight, parseInteger, parseOrNone, parseRate } from "../options/values.ts";
+import { parseDuration, parseGroupWeight, parseInteger, parseOrNone, parseRate } from "../options/values.ts";
 
 const largestLimit = 2 ** 31 - 1;
 
@@ -20,22 +20,33 @@ export const addLimitCommands = (program: Command, run: Run): void => {
   const limit = parseOrNone(parseInteger(1, largestLimit));
   addScope(limits.command("set").description("change limits, for all workers at once; `none` removes one"))
     .option("-c, --concurrency <number>", "jobs that run at once", limit)
-    .option("--rate <limit/time>", "starts in a time: 100/1m, or 100/1m/10 with a burst of 10", parseRate)
+    .option(
+      "--rate <limit/time>",
+      "starts in a time: 100/1m, or 100/1m/10 where 10 may come at once",
+      parseRate,
+    )
+    .option("-g, --group <group>", "--concurrency and --rate of this group of the type only")
     .option("--group-concurrency <number>", "jobs of each group that run at once", limit)
     .option("--group-rate <limit/time>", "the same as --rate, for each group", parseRate)
     .option("--weight <group=number>", "turns of a group for one of others", parseGroupWeight)
-    .action((options) =>
-      run(async (context) => (await import("../commands/limits.ts")).setLimits(context, options)),
+    // The parser gives --queue to `limits`, which has an option of this name, too.
+    .action((_options, command: Command) =>
+      run(async (context) =>
+        (await import("../commands/limits.ts")).setLimits(context, command.optsWithGlobals()),
+      ),
     );
 
   addScope(
-    program.command("pause").description("start no more jobs of a queue or type; what runs goes on"),
-  ).action((options) =>
-    run(async (context) => (await import("../commands/limits.ts")).pause(context, options)),
-  );
+    program.command("pause").description("start no more jobs of a queue, type or group; what runs goes on"),
+  )
+    .option("-g, --group <group>", "only this group of the type")
+    .option("--for <duration>", "end the pause by itself after this time: 30s, 5m", parseDuration)
+    .action((options) =>
+      run(async (context) => (await import("../commands/limits.ts")).pause(context, options)),
+    );
 
   addScope(program.command("resume").description("end a pause"))
-    .option("-g, --group <group>", "let a group go on that stopped at a failed job")
+    .option("-g, --group <group>", "this group of the type, also if it stopped at a failed job")
     .action((options) =>
       run(async (context) => (await import("../commands/limits.ts")).resume(context, options)),
     );
@@ -45,8 +56,13 @@ export const addLimitCommands = (program: Command, run: Run): void => {
     .description("list the groups of a type that have waiting or running jobs")
     .option("-q, --queue <queue>", "the queue (default: that of the type)")
     .option("--throttled", "only groups that a limit or a pause stops", false)
-    .option("--running", "those with the most running jobs first, not those that waited longest", false)
-    .option("-n, --top <number>", "how many", parseInteger(1, 1_000), 20)
+    .addOption(
+      new Option("--order <order>", "by name, longest wait first, or most running jobs first")
+        .choices(["name", "waiting", "running"])
+        .default("name"),
+    )
+    .option("-n, --limit <number>", "how many", parseInteger(1, 1_000), 50)
+    .option("--cursor <cursor>", "go on where a list by name ended")
     .action((type: string, options) =>
       run(async (context) => (await import("../commands/limits.ts")).listGroups(context, type, options)),
     );

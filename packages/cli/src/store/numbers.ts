@@ -6,6 +6,7 @@ import {
   requirePart,
   type TypeBacklog,
 } from "leasehold/adapter";
+import { countPending } from "leasehold/doctor";
 
 /** How many more there are hardly matters, and counting them is work for the store. */
 const countCap = 10_000;
@@ -35,17 +36,17 @@ export interface QueueChoice {
 const byName = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 const toNumbers = (backlog: TypeBacklog): QueueNumbers => {
-  const { queue, typeName, blocked, runnable, later, running, failed } = backlog;
+  const { queue, typeName, blocked, runnable, throttled, overdue, later, running, failed } = backlog;
   const isCapped = {
     blocked: blocked >= countCap,
-    pending: runnable >= countCap || later >= countCap,
+    pending: Math.max(runnable, throttled, overdue, later) >= countCap,
     running: running >= countCap,
     failed: failed >= countCap,
   };
   return {
     queue,
     typeName,
-    counts: { blocked, pending: runnable + later, running, failed },
+    counts: { blocked, pending: countPending(backlog), running, failed },
     atLeast: countedStatuses.filter((status) => isCapped[status]),
   };
 };

@@ -94,6 +94,38 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect(after.stdout).toContain("changed my mind");
     });
 
+    it("cancels what a job has started with --with-children", async () => {
+      const { leasehold, json } = store;
+      const { id } = await leasehold.startJobSequence({ typeName: "agent" });
+      const worker = await leasehold
+        .createWorker()
+        .implementJobType({
+          typeName: "agent",
+          process: async () => {
+            const sequences = [1, 2].map(() => ({ typeName: "tool", schedule: { afterMs: 3_600_000 } }));
+            await leasehold.startJobSequences({ sequences });
+          },
+        })
+        .start({ pollIntervalMs: 10 });
+      await leasehold.waitForJobSequenceCompletion({ id, typeName: "agent", timeoutMs: 20_000 });
+      await worker.stop();
+      const { jobs } = await leasehold.jobs.list({ typeName: "tool", order: "oldest" });
+      const tools = jobs.map((job) => ({ id: job.id }));
+      expect(tools).toHaveLength(2);
+      const skipped = [{ id, reason: "already_completed" }];
+
+      expect((await json("cancel", id, "--yes")).value).toEqual({ dryRun: false, changed: [], skipped });
+      expect((await json("cancel", id, "--with-children", "--dry-run")).value).toEqual({
+        dryRun: true,
+        changed: tools,
+        skipped,
+      });
+      expect((await json("cancel", id, "--with-children", "--yes")).value.changed).toEqual(tools);
+      expect(await leasehold.jobs.count({ typeName: "tool", status: "failed" })).toMatchObject([
+        { count: 2 },
+      ]);
+    });
+
     it("finds jobs by their deduplication key, commas and all", async () => {
       const { leasehold, json } = store;
       const sequences = ["a,b", "a", "c"].map((key) => ({
@@ -322,6 +354,8 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       const set = await json(
         "limits",
         "set",
+        "--queue",
+        "default",
         "--type",
         "mail",
         "-c",
@@ -341,6 +375,21 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
           weights: { acme: 3 },
         },
       });
+      const more = ["--group-concurrency", "4", "--weight", "acme=none", "--weight", "b=2"];
+      expect((await json("limits", "set", "--type", "mail", ...more)).value).toMatchObject({
+        perGroup: { concurrency: 4, rate: { limit: 10, perMs: 60_000 } },
+        weights: { b: 2 },
+      });
+      expect(
+        (await json("limits", "set", "--type", "mail", "--group-concurrency", "none")).value,
+      ).toMatchObject({
+        perGroup: { concurrency: null, rate: { limit: 10 } },
+      });
+      const named = ["limits", "set", "--type", "mail", "--group", "acme"];
+      expect((await json(...named, "-c", "3")).value).toMatchObject({
+        groups: { acme: { concurrency: 3, rate: null } },
+      });
+      expect((await json(...named, "-c", "none")).value).toMatchObject({ groups: {} });
       expect((await folder.run("pause", "--queue", "default")).stdout).toMatch(/default +paused/);
       const id = (await folder.run("start", "mail", "--group", "acme")).stdout.trim();
       const shown = await folder.run("inspect", id);
@@ -356,6 +405,54 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--queue or --type")]);
       const zero = await folder.run("limits", "set", "--type", "mail", "-c", "0");
       expect(zero.code).toBe(2);
+    });
+
+    itIf(hasLimits)("limits and pauses a type where its jobs are, or asks for the queue", async () => {
+      const { folder, json } = store;
+      for (const command of [
+        ["pause", "--type", "letter"],
+        ["resume", "--type", "letter"],
+        ["limits", "set", "--type", "letter", "-c", "2"],
+      ]) {
+        const { code, stderr } = await folder.run(...command, "--queue", "default");
+        expect([code, stderr]).toEqual([0, expect.stringContaining("no jobs of type letter")]);
+      }
+      await folder.run("limits", "set", "--type", "letter", "-c", "none");
+      const id = (await folder.run("start", "letter", "--queue", "outbox", "--group", "acme")).stdout.trim();
+      expect((await json("pause", "--type", "letter")).value).toMatchObject({
+        queue: "outbox",
+        paused: true,
+      });
+      expect((await folder.run("inspect", id)).stdout).toContain("is paused");
+      expect((await json("groups", "letter")).value).toMatchObject({ groups: [{ group: "acme" }] });
+      await folder.run("resume", "--type", "letter");
+      const held = await folder.run("pause", "--type", "letter", "--group", "acme", "--for", "1h");
+      expect(held.code).toBe(0);
+      expect((await folder.run("inspect", id)).stdout).toContain(
+        'Group "acme" of type "letter" is paused until',
+      );
+      expect((await json("groups", "letter")).value).toMatchObject({ groups: [{ paused: true }] });
+      expect((await folder.run("resume", "--type", "letter", "--group", "acme")).code).toBe(0);
+      await folder.run("start", "letter", "--queue", "outbox", "--group", "zenith");
+      const page = await folder.run("groups", "letter", "--limit", "1");
+      expect([page.stdout, page.stderr]).toEqual([
+        expect.stringMatching(/acme/),
+        expect.stringMatching(/--cursor \S+/),
+      ]);
+      const [, cursor] = /--cursor (\S+)/.exec(page.stderr)!;
+      const rest = await json("groups", "letter", "--limit", "1", "--cursor", cursor!);
+      expect(rest.value).toMatchObject({ groups: [{ group: "zenith" }], cursor: null });
+      const { value } = await json("pause", "--type", "letter", "--for", "1h");
+      expect(value).toMatchObject({ paused: true, pausedUntil: expect.any(String) });
+      const wrong = await folder.run("pause", "--queue", "outbox", "--group", "acme");
+      expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--type")]);
+      await folder.run("start", "letter", "--queue", "archive");
+      const refused = await folder.run("resume", "--type", "letter");
+      expect(refused.code).toBe(2);
+      expect(refused.stderr).toMatch(/"archive", "outbox"/);
+      expect((await json("limits")).value.flow).toContainEqual(
+        expect.objectContaining({ queue: "outbox", typeName: "letter", paused: true }),
+      );
     });
 
     it("looks after recurring jobs", async () => {
@@ -412,7 +509,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
         );
       expect(await check()).toMatchObject([{ status: "ok", summary: "1 recurring job, none overdue." }]);
       await stateAdapter.runInTransaction(async (ctx) => {
-        const row = await recurring.lockRecurring({ ctx, id: "hourly" });
+        const [row] = await recurring.lockRecurring({ ctx, ids: ["hourly"] });
         const runsAt = (await stateAdapter.getTime({ ctx })) - 7_200_000;
         await recurring.advanceRecurring({ ctx, jobs: [{ ...row!, runsAt, timeZoneVersion: "9999z" }] });
       });

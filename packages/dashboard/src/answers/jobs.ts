@@ -178,7 +178,7 @@ export type ActionPage = AnswerOf<typeof actionPage>;
 
 export interface LimitValues {
   readonly concurrency: number | null;
-  readonly rate: { readonly limit: number; readonly perMs: number; readonly burst: number } | null;
+  readonly rate: { readonly limit: number; readonly perMs: number; readonly burst: number | null } | null;
 }
 
 /** Core has the complete type. */

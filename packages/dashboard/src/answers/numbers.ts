@@ -36,6 +36,10 @@ const typeBacklog = objectOf({
   queue: text,
   typeName: text,
   runnable: count,
+  /** Due, but a limit, a rate, a pause or the order of their group delays them. */
+  throttled: count,
+  /** Past `expireAfterMs`: they fail instead of running. */
+  overdue: count,
   later: count,
   running: count,
   expired: count,

@@ -1,11 +1,11 @@
 import type { AnyStateAdapter } from "leasehold/adapter";
 import {
-  findLateTypes,
   findPauses,
+  findRunnableTypes,
   findStuckJobs,
-  type LateType,
   type QueueCheckOptions,
   readStoreFacts,
+  type RunnableType,
 } from "leasehold/doctor";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import { cap, describeSummary, type FailedGroup, type Summary } from "./summary.ts";
@@ -95,8 +95,8 @@ const readFailures = async (
 };
 
 /** The types that are late, together for each queue. */
-const byQueue = (types: readonly LateType[], now: number) => {
-  const queues = new Map<string, LateType[]>();
+const byQueue = (types: readonly RunnableType[], now: number) => {
+  const queues = new Map<string, RunnableType[]>();
   for (const type of types) queues.set(type.queue, [...(queues.get(type.queue) ?? []), type]);
   return [...queues].map(([queue, own]) => ({
     queue,
@@ -118,7 +118,7 @@ export const readSummary = async (sources: SummarySources): Promise<Summary> => 
   const facts = readStoreFacts(stateAdapter);
   const [now, late, stuck, paused, backlog] = await Promise.all([
     facts.now(),
-    findLateTypes(facts, lateness),
+    findRunnableTypes(facts, lateness),
     findStuckJobs(facts, 1),
     findPauses(facts),
     facts.backlog(),

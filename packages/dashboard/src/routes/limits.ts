@@ -1,5 +1,5 @@
 import { limitRules } from "../answers/jobs.ts";
-import { listOf, objectOf as object, opaque } from "../answers/schemas.ts";
+import { listOf, nullable, objectOf as object, opaque, text as textAnswer } from "../answers/schemas.ts";
 import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../http/fields.ts";
 import { listRecurring, previewRecurring, recurringAction } from "./recurring.ts";
 import { toJson } from "../http/leasehold.ts";
@@ -25,11 +25,12 @@ const listGroups = get({
   path: "groups",
   needs: "read",
   summary: "The groups of a type that wait or run.",
-  query: { typeName: text(), queue: optional(text()) },
-  answer: object({ groups: listOf(opaque()) }),
-  handle: async ({ leasehold }, { query }) => ({
-    groups: toJson([...(await leasehold.limits.listGroups(query))]),
-  }),
+  query: { typeName: text(), queue: optional(text()), cursor: optional(text()) },
+  answer: object({ groups: listOf(opaque()), cursor: nullable(textAnswer) }),
+  handle: async ({ leasehold }, { query }) => {
+    const { groups, cursor } = await leasehold.limits.listGroups(query);
+    return { groups: toJson([...groups]), cursor };
+  },
 });
 
 const pauseRoute = (kind: "pause" | "resume"): Route =>
@@ -46,7 +47,7 @@ const pauseRoute = (kind: "pause" | "resume"): Route =>
 interface RateBody {
   readonly limit: number;
   readonly perMs: number;
-  readonly burst: number | undefined;
+  readonly burst: number | null | undefined;
 }
 
 interface LimitsBody {
@@ -65,7 +66,7 @@ const limit: Field<number> = whole({ min: 1, max: 2 ** 31 - 1 });
 const rateFields: Fields<RateBody> = {
   limit,
   perMs: whole({ min: 1, max: Number.MAX_SAFE_INTEGER }),
-  burst: optional(limit),
+  burst: optional(orNull(limit)),
 };
 
 const limitsFields: Fields<LimitsBody> = {

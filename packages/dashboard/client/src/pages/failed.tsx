@@ -11,6 +11,7 @@ import { Segments, Top } from "../parts/shell.tsx";
 import { type Choice, type Filter, kinds } from "../state/action.ts";
 import { usePolled } from "../state/api.ts";
 import { formatCapped, formatCount, formatReason, plural } from "../state/format.ts";
+import { countWaiting } from "../state/queue-rows.ts";
 import { changeQuery, jobPath, jobsPath, place } from "../state/router.ts";
 import { backlog, may, offers } from "../state/session.ts";
 import { now } from "../state/settings.ts";
@@ -164,7 +165,7 @@ const TypeRow = ({
       </div>
       <div class="meta">
         <span>queue {type.queue}</span>
-        {type.runnable + type.later > 0 && <span>{plural(type.runnable + type.later, "other")} waiting</span>}
+        {countWaiting(type) > 0 && <span>{plural(countWaiting(type), "other")} waiting</span>}
       </div>
     </div>
     <div class="amount">

@@ -111,10 +111,13 @@ const outcomes: Readonly<Record<string, string>> = {
   retried: "tried again",
   released: "released",
   expired: "lease expired",
+  already_completed: "completed from outside",
 };
 
-const stateOf = (outcome: string): Status =>
-  outcome === "completed" ? "completed" : outcome === "released" ? "pending" : "failed";
+const stateOf = (outcome: string): Status => {
+  if (outcome === "completed" || outcome === "already_completed") return "completed";
+  return outcome === "released" ? "pending" : "failed";
+};
 
 const Row = ({
   attempt,

@@ -42,7 +42,7 @@ const toLimits = ({ concurrency, limit, perMs }: TypedLimits, before: LimitValue
   const isSame = rate?.limit === before?.rate?.limit && rate?.perMs === before?.rate?.perMs;
   return {
     concurrency: concurrency === "" ? null : Number(concurrency),
-    // A rate that was not touched keeps its burst; the server chooses one for a new rate.
+    // A rate that was not touched keeps its burst; a new one has none.
     rate: isSame ? (before?.rate ?? null) : (rate as LimitValues["rate"]),
   };
 };

@@ -9,6 +9,7 @@ import { Link } from "./link.tsx";
 
 const parts = [
   ["runnable", "runnable"],
+  ["throttled", "throttled"],
   ["later", "for later"],
   ["running", "running"],
   ["blocked", "blocked"],

@@ -28,12 +28,18 @@ export interface QueueRow {
 export const sum = <T>(rows: readonly T[], of: (row: T) => number): number =>
   rows.reduce((total, row) => total + of(row), 0);
 
+/** All pending jobs of a type. */
+export const countWaiting = ({ runnable, throttled, overdue, later }: TypeBacklog): number =>
+  runnable + throttled + overdue + later;
+
 /** How many jobs are not finished, of all queues or one; undefined where there are more than were counted. */
 export const countUnfinished = (backlog: Backlog | undefined, queue?: string): number | undefined => {
   if (backlog === undefined) return undefined;
   const types = backlog.types.filter((type) => queue === undefined || type.queue === queue);
-  const counts = types.flatMap(({ runnable, later, running, blocked }) => [
+  const counts = types.flatMap(({ runnable, throttled, overdue, later, running, blocked }) => [
     runnable,
+    throttled,
+    overdue,
     later,
     running,
     blocked,
@@ -48,6 +54,8 @@ const addBacklogs = (queue: string, rows: readonly TypeBacklog[]): TypeBacklog =
   queue,
   typeName: "",
   runnable: sum(rows, (row) => row.runnable),
+  throttled: sum(rows, (row) => row.throttled),
+  overdue: sum(rows, (row) => row.overdue),
   later: sum(rows, (row) => row.later),
   running: sum(rows, (row) => row.running),
   expired: sum(rows, (row) => row.expired),

@@ -30,6 +30,8 @@ const none: TypeBacklog = {
   queue: "",
   typeName: "",
   runnable: 0,
+  throttled: 0,
+  overdue: 0,
   later: 0,
   running: 0,
   expired: 0,
@@ -54,6 +56,7 @@ export const TypeTable = ({ queue, known }: { readonly queue: string; readonly k
               {isNow && (
                 <>
                   <th class="number">Runnable</th>
+                  <th class="number">Throttled</th>
                   <th class="number">For later</th>
                   <th class="number">Running</th>
                   <th class="number">Blocked</th>
@@ -93,6 +96,11 @@ export const TypeTable = ({ queue, known }: { readonly queue: string; readonly k
                     <>
                       <CountCell
                         count={backlog.runnable}
+                        cap={cap}
+                        filter={{ ...filter("pending"), due: "now" }}
+                      />
+                      <CountCell
+                        count={backlog.throttled}
                         cap={cap}
                         filter={{ ...filter("pending"), due: "now" }}
                       />
