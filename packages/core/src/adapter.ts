@@ -61,6 +61,7 @@ export type {
   ListRecentlyFinishedCall,
   Statistics,
 } from "./store/contract/diagnostics.ts";
+export { clockToleranceMs } from "./store/contract/recurring.ts";
 export type {
   RecurringJobProgress,
   NewRecurringJob,
@@ -73,9 +74,11 @@ export type {
 } from "./store/contract/recurring.ts";
 export type {
   LimitScope,
+  PauseGroupCall,
   SetRuleCall,
   SetRuleResult,
   LimitUse,
+  GroupPage,
   GroupUse,
   ListGroupsCall,
   throttleReasons,
@@ -194,7 +197,7 @@ export { attemptOutcomes, mostAttempts } from "./store/contract/history.ts";
 
 export { requirePart } from "./store/parts.ts";
 
-export { hasAttemptsLeft } from "./store/rules/checks.ts";
+export { assertIdsGiven, hasAttemptsLeft, mayRunAgain, mostFreeExpiries } from "./store/rules/checks.ts";
 
 export { checkCancellation } from "./store/rules/checks.ts";
 
@@ -209,10 +212,12 @@ export {
   failureBy,
 } from "./store/rules/dependants.ts";
 
+export { byBytes, groupsToRead, readUpTo, selectGroups } from "./store/rules/group-pages.ts";
 export { limitsOfGroup, type RulesOver, weightOfGroup } from "./store/rules/limits.ts";
 
 export {
   compareScopes,
+  countClaimable,
   countedIn,
   explainThrottle,
   findThrottleOfRule,
@@ -223,7 +228,7 @@ export {
   newScopeState,
   ruleClaimableAt,
   type ScopeState,
-  selectGroups,
+  type ThrottledJob,
   type ThrottlingGroup,
   type ThrottlingScope,
 } from "./store/rules/limits.ts";
@@ -231,14 +236,23 @@ export {
 export {
   claimFairly,
   type FairClaim,
-  type GroupHead,
+  type QueueHead,
   type TakenJob,
   type TurnsPort,
 } from "./store/rules/turns.ts";
 
 export { changedLimitRule, emptyLimitRule } from "./store/rules/limits.ts";
 
-export { keepSpent, nextTokenAt, spendTokens, tokenInterval, tokensLeft } from "./store/rules/limits.ts";
+export { describePause, endOfPause, isPausedAt, pauseWithoutEnd, ruleAt } from "./store/rules/pauses.ts";
+
+export {
+  bucketSize,
+  keepSpent,
+  nextTokenAt,
+  spendTokens,
+  tokenInterval,
+  tokensLeft,
+} from "./store/rules/limits.ts";
 
 export { finding, judgeIndexes, judgeMigrations, tryCheck } from "./store/rules/diagnostics.ts";
 
@@ -248,9 +262,16 @@ export { redriveJobs, type RedrivePort } from "./store/rules/redrive.ts";
 
 export { type Awaitable, runAsync, runSync, type Walk } from "./store/rules/walk.ts";
 
-export { attemptOf, expiredAttempt } from "./store/rules/transitions.ts";
+export { attemptOf, expiredAttempt, interruptedAttempt } from "./store/rules/transitions.ts";
 
-export { completesSequence, checkOutcome, type OutcomeRejection } from "./store/rules/checks.ts";
+export {
+  asksToDiscard,
+  isDiscardable,
+  type JobTies,
+  completesSequence,
+  checkOutcome,
+  type OutcomeRejection,
+} from "./store/rules/checks.ts";
 
 export {
   createOpenTransactions,
@@ -258,7 +279,9 @@ export {
   type TransactionFrame,
 } from "./store/open-transactions.ts";
 
-export { createdStateJob } from "./store/rules/transitions.ts";
+export { type CallInProgress, callOf, givenUpBy } from "./store/given-up.ts";
+
+export { createdStateJob, recurringJobIdOf } from "./store/rules/transitions.ts";
 
 export {
   afterOutcome,
@@ -269,6 +292,7 @@ export {
   failedByBlocker,
   released,
   reaped,
+  renewed,
   retried,
   revived,
   withBlockers,

@@ -82,6 +82,8 @@ const filter = (wrap: (filter: object) => object, prefix = ""): readonly Case[] 
   [`${prefix}finishedBefore`, notDates, (finishedBefore) => [wrap({ finishedBefore })]],
 ];
 
+const debounced = { key: "k", waitMs: 10, maxWaitMs: 100 };
+
 const startCases: readonly Case[] = [
   ["options", [undefined, ...notObjects], (options) => [options]],
   ["typeName", [undefined, ...names], (typeName) => [{ typeName, input: null }]],
@@ -116,6 +118,24 @@ const startCases: readonly Case[] = [
     [undefined, 0, 1.5, -1, Number.NaN, "1", 10 ** 18],
     (maxDelayMs) => [start({ deduplication: { key: "k", onDuplicate: { debounce: { maxDelayMs } } } })],
   ],
+  ["debounce", notObjects, (debounce) => [start({ debounce })]],
+  [
+    "debounce.key",
+    [undefined, "", "x".repeat(501), 7, "\0"],
+    (key) => [start({ debounce: { ...debounced, key } })],
+  ],
+  [
+    "debounce.waitMs",
+    [undefined, ...integers(1, year)],
+    (waitMs) => [start({ debounce: { ...debounced, waitMs } })],
+  ],
+  [
+    "debounce.maxWaitMs",
+    [undefined, ...integers(debounced.waitMs, year)],
+    (maxWaitMs) => [start({ debounce: { ...debounced, maxWaitMs } })],
+  ],
+  ["schedule", [{ afterMs: 1 }], (schedule) => [start({ debounce: debounced, schedule })]],
+  ["deduplication", [{ key: "k" }], (deduplication) => [start({ debounce: debounced, deduplication })]],
   ["expireAfterMs", [0, -1, 1.5, Number.NaN, "1", 10 ** 18], (expireAfterMs) => [start({ expireAfterMs })]],
   [
     "deduplication.windowMs",
@@ -233,10 +253,15 @@ const cases: Record<string, readonly Case[]> = {
       (limit) => [{ queue: "q", rate: { limit, perMs: 1_000 } }],
     ],
     ["rate.perMs", [undefined, ...integers(1, year)], (perMs) => [{ queue: "q", rate: { limit: 1, perMs } }]],
-    ["rate.burst", [0, 6, null], (burst) => [{ queue: "q", rate: { limit: 5, perMs: 1_000, burst } }]],
+    ["rate.burst", [0, 6, "1"], (burst) => [{ queue: "q", rate: { limit: 5, perMs: 1_000, burst } }]],
     ["perGroup", notObjects.slice(1), (perGroup) => [{ queue: "q", perGroup }]],
     ["perGroup.concurrency", [0, -1, "1"], (concurrency) => [{ queue: "q", perGroup: { concurrency } }]],
     ["weights", [...notObjects.slice(1), manyWeights], (weights) => [{ queue: "q", weights }]],
+    ["group", names, (group) => [{ typeName: "work", group, concurrency: 1 }]],
+    ["typeName", [undefined], () => [{ queue: "q", group: "a", concurrency: 1 }]],
+    ["paused", [true], (paused) => [{ typeName: "work", group: "a", paused }]],
+    ["perGroup", [null, {}], (perGroup) => [{ typeName: "work", group: "a", perGroup }]],
+    ["options", [{}], () => [{ typeName: "work", group: "a" }]],
     ['weights["a"]', [0, 0.0009, 1_001, Number.NaN, "1"], (a) => [{ queue: "q", weights: { a } }]],
     [
       "expectedVersion",
@@ -244,7 +269,12 @@ const cases: Record<string, readonly Case[]> = {
       (expectedVersion) => [{ queue: "q", paused: true, expectedVersion }],
     ],
   ],
-  "limits.pause": limitedScope(),
+  "limits.pause": [
+    ...limitedScope(),
+    ["group", names, (group) => [{ typeName: "work", group }]],
+    ["until", [1, {}, "1m"], (until) => [{ queue: "q", until }]],
+    ["until.afterMs", [-1, Number.NaN, "1"], (afterMs) => [{ queue: "q", until: { afterMs } }]],
+  ],
   "limits.resume": [...limitedScope(), ["group", names, (group) => [{ typeName: "work", group }]]],
   "limits.list": [
     ["options", notObjects, (options) => [options]],
@@ -257,6 +287,7 @@ const cases: Record<string, readonly Case[]> = {
     ["throttled", [null, 1, "yes"], (throttled) => [{ typeName: "work", throttled }]],
     ["order", ["sideways", 7], (order) => [{ typeName: "work", order }]],
     ["limit", integers(1, 1_000), (limit) => [{ typeName: "work", limit }]],
+    ["cursor", [7, "", "nonsense", {}], (cursor) => [{ typeName: "work", cursor }]],
   ],
   runInTransaction: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
   withNotify: [["callback", [undefined, ...notFunctions], (callback) => [callback]]],
@@ -426,29 +457,58 @@ describe("bad input to", () => {
     expect(error).toMatchObject({ code: "PayloadTooLarge", maxBytes: 2 ** 20 });
   });
 
-  it("any call with a misspelt option or a foreign context names its keys", async () => {
-    for (const [method, args] of Object.entries({
-      startJobSequence: start({ prioritty: 1 }),
-      startJobSequences: { sequences: [], prioritty: 1 },
-      "jobs.cancel": { ids: [id], prioritty: 1 },
-      "jobs.redrive": { ids: [id], prioritty: 1 },
-      "jobs.update": { ids: [id], prioritty: 1 },
-      deleteJobSequences: { rootSequenceIds: [id], prioritty: 1 },
-      completeJobSequence: { id, typeName: "work", complete: () => {}, prioritty: 1 },
-      "jobs.get": { id, prioritty: 1 },
-      "jobs.list": { prioritty: 1 },
-      "jobs.count": { prioritty: 1 },
-      "history.listCauses": { prioritty: 1 },
-      "history.listProcesses": { prioritty: 1 },
-      "history.getStatistics": { from: new Date(0), prioritty: 1 },
-      "jobs.explain": { id, prioritty: 1 },
-    })) {
-      const error = await rejection(() => leasehold[method]!(args));
-      expect(error, method).toMatchObject({
-        code: expect.stringMatching(/^(StateNotInTransaction|InvalidOption)$/),
-      });
-      expect((error as Error).message).toContain("prioritty");
+  it("every method refuses an option that does not exist, and names those that do", async () => {
+    const valid: Record<string, object> = {
+      startJobSequence: start({}),
+      startJobSequences: { sequences: [] },
+      completeJobSequence: { id, typeName: "work", complete: () => {} },
+      waitForJobSequenceCompletion: { id, typeName: "work" },
+      deleteJobSequences: { rootSequenceIds: [id] },
+      createWorker: {},
+      getTime: {},
+      close: {},
+      "jobs.get": { id },
+      "jobs.list": {},
+      "jobs.count": {},
+      "jobs.explain": { id },
+      "jobs.getSequence": { id },
+      "jobs.listSequences": {},
+      "jobs.listInSequence": { id },
+      "jobs.listBlockers": { id },
+      "jobs.listBlocked": { id },
+      "jobs.cancel": { ids: [id] },
+      "jobs.redrive": { ids: [id] },
+      "jobs.update": { ids: [id], priority: 1 },
+      "jobs.prune": {},
+      "recurring.put": { id: "nightly", everyMs: 1_000, job: { typeName: "work", input: 1 } },
+      "recurring.pause": { id: "nightly" },
+      "recurring.resume": { id: "nightly" },
+      "recurring.delete": { id: "nightly" },
+      "recurring.trigger": { id: "nightly" },
+      "recurring.get": { id: "nightly" },
+      "recurring.list": {},
+      "recurring.preview": { everyMs: 1_000 },
+      "limits.set": { queue: "default", concurrency: 1 },
+      "limits.pause": { queue: "default" },
+      "limits.resume": { queue: "default" },
+      "limits.list": {},
+      "limits.listGroups": { typeName: "work" },
+      "history.listAttempts": { id },
+      "history.listCauses": {},
+      "history.listProcesses": {},
+      "history.getStatistics": { from: new Date(0) },
+    };
+    const takeCallbacks = ["runInTransaction", "withNotify"];
+    expect(Object.keys(leasehold).filter((name) => !(name in valid))).toEqual(takeCallbacks);
+    for (const [method, options] of Object.entries(valid)) {
+      for (const value of [100, "text", undefined, {}, () => {}]) {
+        const error = await rejection(() => leasehold[method]!({ ...options, nonsense: value }));
+        expect(error, method).toMatchObject({ code: "InvalidOption", option: "nonsense" });
+        expect((error as Error).message, method).toContain("is not an option of");
+      }
     }
+    const error = await rejection(() => leasehold["runInTransaction"]!(async () => {}, { nonsense: 1 }));
+    expect(error).toMatchObject({ code: "InvalidOption", option: "nonsense" });
   });
 });
 

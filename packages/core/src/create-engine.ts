@@ -7,6 +7,7 @@ import {
   optionalInteger,
   type OptionNames,
   requireBoolean,
+  requireArray,
   requireFunction,
   requireId,
   requireName,
@@ -116,6 +117,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   requireMethods(runtime, "runtime", ["random", "createId", "createToken"]);
   requireMethods(runtime.clock, "runtime.clock", ["now", "monotonic", "setTimer", "soon"]);
   requireMethods(options.stateAdapter, "stateAdapter", ["createJobs", "claimJobs", "commitOutcomes"]);
+  requireArray(options.stateAdapter.contextKeys, "stateAdapter.contextKeys");
   if (options.notifyAdapter !== undefined) {
     requireMethods(options.notifyAdapter, "notifyAdapter", ["notifyJobScheduled", "listenJobScheduled"]);
   }
@@ -126,7 +128,12 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
   const observe = createObserve(options.log, options.observabilityAdapter);
   const jobTypes = createJobTypeRegistry(options.jobTypes);
   const defaults = parseDefaults(options.defaults);
+  const retention = createRetention(defaults.retention, jobTypes.known, {
+    canDiscard: options.stateAdapter.capabilities.discardsCompleted === true,
+  });
   const dispatch = createDispatch({
+    mayVanish: ({ id, rootSequenceId, sequenceTypeName, deduplication }) =>
+      id === rootSequenceId && deduplication === null && retention.keepsNothing(sequenceTypeName),
     adapter: options.stateAdapter,
     runtime,
     observe,
@@ -141,7 +148,8 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
       ? null
       : requireName(options.deployment, "deployment", { maxLength: 100 });
   const statistics = options.statistics === undefined || requireBoolean(options.statistics, "statistics");
-  const reporter = createReporter({ store: dispatch, runtime, observe, deployment, statistics });
+  const workerless = [...jobTypes.known].filter(([, type]) => type.workerless).map(([name]) => name);
+  const reporter = createReporter({ store: dispatch, runtime, observe, deployment, statistics, workerless });
   const notifier = createNotifier(notifyAdapters, observe, runtime.clock);
   return {
     store: coalesceCreations(dispatch, runtime.clock),
@@ -160,7 +168,7 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     }),
     jobTypes,
     defaults,
-    retention: createRetention(defaults.retention, jobTypes.known),
+    retention,
     createId: parseCreateId(options.createId, options.stateAdapter.idGenerator) ?? runtime.createId,
     deployment,
     scope: createAsyncScope(),

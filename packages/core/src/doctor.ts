@@ -11,4 +11,9 @@ export { findPauses } from "./doctor/checks.ts";
 
 export { findStuckJobs } from "./doctor/checks.ts";
 
-export { findLateTypes, type LateType, type QueueCheckOptions } from "./doctor/checks.ts";
+export {
+  countPending,
+  findRunnableTypes,
+  type QueueCheckOptions,
+  type RunnableType,
+} from "./doctor/checks.ts";

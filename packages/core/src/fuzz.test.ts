@@ -220,6 +220,12 @@ const functions: Record<string, () => Call[]> = {
         typeName: "work",
         deduplication: { key: "k", onDuplicate: { debounce: { maxDelayMs: value } } },
       }),
+    (value) => facade["startJobSequence"]!({ typeName: "work", debounce: value }),
+    (value) =>
+      facade["startJobSequence"]!({
+        typeName: "work",
+        debounce: { key: value, waitMs: value, maxWaitMs: value },
+      }),
     (value) => facade["startJobSequence"]!({ typeName: "work", input: { deep: [{ value }] } }),
   ],
   startJobSequences: () => [
@@ -324,6 +330,7 @@ const functions: Record<string, () => Call[]> = {
       "rate",
       "perGroup",
       "weights",
+      "group",
       "expectedVersion",
     ]),
     ...withOptions((rate) => facade["limits.set"]!({ queue: "q", rate }), { limit: 1, perMs: 1 }, [
@@ -332,12 +339,19 @@ const functions: Record<string, () => Call[]> = {
       "burst",
     ]),
   ],
-  "limits.pause": () => withOptions(method("limits.pause"), { queue: "q" }, ["queue", "typeName"]),
+  "limits.pause": () =>
+    withOptions(method("limits.pause"), { typeName: "work" }, ["queue", "typeName", "group", "until"]),
   "limits.resume": () =>
     withOptions(method("limits.resume"), { typeName: "work" }, ["queue", "typeName", "group"]),
   "limits.list": () => withOptions(method("limits.list"), {}, ["queue"]),
   "limits.listGroups": () =>
-    withOptions(method("limits.listGroups"), { typeName: "work" }, ["queue", "throttled", "order", "limit"]),
+    withOptions(method("limits.listGroups"), { typeName: "work" }, [
+      "queue",
+      "throttled",
+      "order",
+      "limit",
+      "cursor",
+    ]),
   "recurring.put": () => {
     const job = { typeName: "work", input: null };
     const put = method("recurring.put");
@@ -450,7 +464,10 @@ const otherFunctions: Record<string, () => Call[]> = {
         "stopDeadlineMs",
         "commitBatchSize",
         "commitLingerMs",
+        "workerLoopRetryConfig",
       ]),
+      (value) => start({ workerLoopRetryConfig: { initialDelayMs: value } }),
+      (value) => start({ workerLoopRetryConfig: { maxDelayMs: value } }),
       (value) => start({ queues: { queue: value } }),
       (value) => start({ queues: { queue: { concurrency: value } } }),
     ];

@@ -23,7 +23,10 @@ export type {
   LimitState,
   GroupState,
   JobThrottle,
+  GroupListing,
   ListGroupsOptions,
+  NamedGroupOptions,
+  PauseOptions,
   ResumeOptions,
   SetLimitsOptions,
 } from "./limits/api.ts";
@@ -51,6 +54,7 @@ export type {
   UpdateOptions,
   UpdateReport,
   WaitOptions,
+  WaitSettings,
 } from "./jobs/api/operate.ts";
 
 export type {
@@ -63,6 +67,8 @@ export type {
   ProcessOptions,
 } from "./worker/handler-api.ts";
 export type {
+  CompletedJobOf,
+  ContinuationJob,
   ContinueWith,
   ContinueWithOptions,
   JobCompletion,
@@ -93,6 +99,7 @@ export type {
   RecurringJobDeclarations,
   RecurringJobListing,
   RecurringJobTemplate,
+  RecurringJobFailure,
   RecurringJobTick,
   RecurringPolicies,
   RecurringTimes,
@@ -100,6 +107,7 @@ export type {
 } from "./recurring/api.ts";
 
 export type {
+  DebounceOptions,
   DeduplicationOptions,
   OnDuplicateOption,
   StartBlockers,
@@ -145,7 +153,7 @@ export type {
 } from "./store/contract/state-adapter.ts";
 export type { TransactionOptions } from "./store/contract/calls.ts";
 
-export type { RetryConfig } from "./base/backoff.ts";
+export type { LoopRetryConfig, RetryConfig } from "./base/backoff.ts";
 export { wrapStateAdapterWithRetry } from "./engine/dispatch.ts";
 export { wrapNotifyAdapterWithLogging, wrapStateAdapterWithLogging } from "./observability/log-adapters.ts";
 
@@ -172,6 +180,7 @@ export {
   TransactionSelfDeadlockError,
   AdapterClosedError,
   StorePartMissingError,
+  QueueRequiredError,
   VersionMismatchError,
   StoreCallTimeoutError,
   NotifyTimeoutError,
@@ -182,6 +191,7 @@ export {
   JobSequenceNotRootError,
   RecurringJobNotFoundError,
   RecurringJobOwnedByOtherError,
+  RecurringJobRefusedError,
   UnknownJobTypeError,
   ProcessMisuseError,
   JobAttemptEndedError,

@@ -12,6 +12,11 @@ declare const runtime: Runtime;
 
 declare const ctx: TxContext;
 
+declare const wide: Leasehold<
+  { cleanup: { input: null; output: null }; tidy: { input: null; output: null } },
+  AnyStateAdapter
+>;
+
 declare const page: JobSequenceOf<JobId, UnionTypes, "fetch-page">;
 
 // --- waiting -------------------------------------------------------------------------------------------------------
@@ -23,6 +28,11 @@ const finished = await union.waitForJobSequenceCompletion({
 });
 
 const fromSequence = await union.waitForJobSequenceCompletion(page);
+
+await union.waitForJobSequenceCompletion(page, { timeoutMs: 5, signal: AbortSignal.timeout(5) });
+
+// @ts-expect-error: no such setting
+await union.waitForJobSequenceCompletion(page, { timeout: 5 });
 
 const fromSpread = await runtime.waitForJobSequenceCompletion({ ...page, signal: AbortSignal.timeout(5) });
 
@@ -176,6 +186,29 @@ await union.startJobSequence({
   expireAfterMs: 1_000,
   deduplication: { key: "k", strategy: "pending", onDuplicate: { debounce: { maxDelayMs: 5 } } },
 });
+const debounce = { key: "k", waitMs: 5, maxWaitMs: 50 };
+await union.startJobSequence({ typeName: "cleanup", debounce });
+await union.startJobSequence({
+  typeName: "cleanup",
+  debounce,
+  schedule: undefined,
+  deduplication: undefined,
+});
+await union.startJobSequence({ typeName: "cleanup", debounce: undefined, schedule: { afterMs: 5 } });
+await union.startJobSequences({ sequences: [{ typeName: "cleanup", debounce }, { typeName: "cleanup" }] });
+// An element whose type is one of several.
+for (const typeName of ["cleanup", "tidy"] as const) {
+  await wide.startJobSequences({ sequences: [{ typeName, debounce }] });
+  await wide.startJobSequences({ sequences: [{ typeName, schedule: { afterMs: 5 } }] });
+}
+// @ts-expect-error debounce implies when the job runs
+await union.startJobSequence({ typeName: "cleanup", debounce, schedule: { afterMs: 5 } });
+// @ts-expect-error debounce implies how duplicates are treated
+await union.startJobSequence({ typeName: "cleanup", debounce, deduplication: { key: "k" } });
+// @ts-expect-error debounce implies when the job runs, also in bulk
+await union.startJobSequences({ sequences: [{ typeName: "cleanup", debounce, schedule: { afterMs: 5 } }] });
+// @ts-expect-error debounce has a bound
+await union.startJobSequence({ typeName: "cleanup", debounce: { key: "k", waitMs: 5 } });
 // @ts-expect-error debounce has a bound
 await union.startJobSequence({ typeName: "cleanup", deduplication: { key: "k", onDuplicate: "debounce" } });
 

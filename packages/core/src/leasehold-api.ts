@@ -29,6 +29,7 @@ import type {
   UpdateOptions,
   UpdateReport,
   WaitOptions,
+  WaitSettings,
 } from "./jobs/api/operate.ts";
 import type { JobFilterOptions } from "./jobs/filter.ts";
 import type {
@@ -49,10 +50,10 @@ import type {
   TransactionOption,
 } from "./jobs/api/start.ts";
 import type {
-  LimitScopeOptions,
   LimitState,
-  GroupState,
+  GroupListing,
   ListGroupsOptions,
+  PauseOptions,
   ResumeOptions,
   SetLimitsOptions,
 } from "./limits/api.ts";
@@ -112,10 +113,11 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /**
    * Waits until a sequence has completed. Rejects with `JobSequenceFailedError` as soon as it has failed, and with
    * `WaitForJobSequenceCompletionTimeoutError` when it takes too long. You can pass the sequence that `startJobSequence`
-   * returned.
+   * returned. `timeoutMs` and the other settings go beside its fields or into the second argument.
    */
   waitForJobSequenceCompletion<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: WaitOptions<TJobId, TTypeName>,
+    settings?: WaitSettings,
   ): Promise<CompletedJobSequence<JobSequenceOf<TJobId, TDefs, TTypeName>>>;
 
   /** Deletes whole trees of sequences: named ones, or those of finished jobs that a filter finds. */
@@ -130,7 +132,11 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
    */
   runInTransaction<T>(callback: (ctx: TTxContext) => Promise<T>, options?: TransactionOptions): Promise<T>;
 
-  /** Put it around a transaction that you open yourself: it notifies workers once the callback has succeeded. */
+  /**
+   * Put it around a transaction that you open yourself: it notifies workers once the callback has succeeded. Inside
+   * `runInTransaction`, a callback of a handler or another `withNotify`, notifications and events are left to that: they
+   * are published once, after its commit, and not at all if it rolls back.
+   */
   withNotify<T>(callback: () => Promise<T>): Promise<T>;
 
   /** Defines a worker: add handlers with `implementJobType`, then call `start`. */
@@ -203,20 +209,33 @@ export interface JobsApi<TDefs, TTxContext, TJobId extends string> {
     options?: ListJobSequencesOptions<TDefs, TJobId, TTypeName, TStatus> & TransactionOption<TTxContext>,
   ): Promise<JobSequenceListing<ListedJobSequence<TDefs, TJobId, TTypeName, TStatus>>>;
 
-  /** Reads one page of the jobs of a sequence, in the order they ran. */
+  /** Reads one page of the jobs of a sequence, in the order they ran. With `typeName` the sequence must be of that type. */
   listInSequence<TTypeName extends ExternalJobTypeName<TDefs> = ExternalJobTypeName<TDefs>>(
     options: { readonly id: TJobId; readonly typeName?: TTypeName | undefined } & PageOptions &
       TransactionOption<TTxContext>,
   ): Promise<JobListing<JobOf<TJobId, TDefs, SequenceJobTypes<TDefs, TTypeName>, TTypeName>>>;
 
-  /** Reads the sequences that a job waits for, or waited for, in the order of `startBlockers`. */
+  /**
+   * Reads the sequences that a job waits for, or waited for, in the order of `startBlockers`. With `typeName` the job must be
+   * of that type.
+   */
   listBlockers(
-    options: { readonly id: TJobId } & TransactionOption<TTxContext>,
+    options: {
+      readonly id: TJobId;
+      readonly typeName?: JobTypeName<TDefs> | undefined;
+    } & TransactionOption<TTxContext>,
   ): Promise<readonly JobSequenceOf<TJobId, TDefs, ExternalJobTypeName<TDefs>>[]>;
 
-  /** Reads one page of the jobs that wait for a sequence, or waited for it, oldest first. */
+  /**
+   * Reads one page of the jobs that wait for a sequence, or waited for it, oldest first. With `typeName` the sequence must be
+   * of that type.
+   */
   listBlocked(
-    options: { readonly id: TJobId } & PageOptions & TransactionOption<TTxContext>,
+    options: {
+      readonly id: TJobId;
+      readonly typeName?: ExternalJobTypeName<TDefs> | undefined;
+    } & PageOptions &
+      TransactionOption<TTxContext>,
   ): Promise<JobListing<JobOf<TJobId, TDefs, JobTypeName<TDefs>>>>;
 
   /** Ends sequences early: the current job fails with `cancelled`, and its handler is aborted if it runs. */
@@ -299,9 +318,9 @@ export interface LimitsApi<TDefs, TTxContext> {
   set(options: SetLimitsOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
 
   /** Starts no more jobs of a queue or type, in any process. What runs goes on, and jobs can still be added. */
-  pause(options: LimitScopeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
+  pause(options: PauseOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
 
-  /** Ends a pause; with `group`, lets an ordered group go on that stopped at a failed job. */
+  /** Ends a pause; with `group`, that of a group, also if the group stopped at a failed job. */
   resume(options: ResumeOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>): Promise<LimitState>;
 
   /** Reads the rules, of all queues or of one, and how much of them is in use. */
@@ -309,10 +328,10 @@ export interface LimitsApi<TDefs, TTxContext> {
     options?: { readonly queue?: string | undefined } & TransactionOption<TTxContext>,
   ): Promise<readonly LimitState[]>;
 
-  /** Reads the groups of a type that have waiting or running jobs. */
+  /** Reads one page of the groups of a type that have waiting or running jobs. */
   listGroups(
     options: ListGroupsOptions<JobTypeName<TDefs>> & TransactionOption<TTxContext>,
-  ): Promise<readonly GroupState[]>;
+  ): Promise<GroupListing>;
 }
 
 /** `leasehold.history` */

@@ -67,8 +67,8 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     startJobSequences: async (passed: unknown) => (await startJobSequences(engine, passed)).map(view),
     completeJobSequence: async (passed: unknown) =>
       viewSequence(engine, await completeJobSequence(engine, passed)),
-    waitForJobSequenceCompletion: async (passed: unknown) =>
-      viewCompleted(engine, await waitForJobSequenceCompletion(engine, passed)),
+    waitForJobSequenceCompletion: async (passed: unknown, settings?: unknown) =>
+      viewCompleted(engine, await waitForJobSequenceCompletion(engine, passed, settings)),
     deleteJobSequences: (passed: unknown) => deleteJobSequences(engine, passed),
     runInTransaction: async (callback: unknown, options?: unknown) => {
       const run = requireFunction<(ctx: object) => Promise<unknown>>(callback, "callback");

@@ -46,6 +46,7 @@ describe("by polling alone", () => {
       "groups and limits",
       "jobs that wait",
       "cancellation",
+      "cancellation of children",
       "stopping",
     ],
   });

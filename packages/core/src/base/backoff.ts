@@ -114,6 +114,25 @@ export const readRetryConfig = (
   };
 };
 
+/** How a loop that never gives up waits after failures. */
+export type LoopRetryConfig = Pick<RetryConfig, "initialDelayMs" | "maxDelayMs">;
+
+/** Checks a `LoopRetryConfig` that was passed as `option`. */
+export const readLoopRetryConfig = (
+  passed: unknown = {},
+  option: string,
+  defaults: Omit<Backoff, "jitter">,
+): Omit<Backoff, "jitter"> => {
+  const config = requireNestedOptions<keyof LoopRetryConfig>(passed, option, {
+    initialDelayMs: true,
+    maxDelayMs: true,
+  });
+  const read = (name: keyof LoopRetryConfig, fallback: number): number =>
+    optionalInteger(config[name], `${option}.${name}`, fallback, { min: 1, max: longestDurationMs });
+  const firstMs = read("initialDelayMs", defaults.firstMs);
+  return { firstMs, longestMs: read("maxDelayMs", Math.max(firstMs, defaults.longestMs)) };
+};
+
 /** Runs `run`, and again after errors that `isTransientError` accepts. It must be safe to run twice. */
 export const withRetry = async <T>(
   run: () => T | Promise<T>,

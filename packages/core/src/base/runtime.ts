@@ -84,8 +84,8 @@ export interface Clock {
 /** Every source of nondeterminism in core, in one place. */
 export interface Runtime {
   readonly clock: Clock;
-  /** A number in [0, 1). */
-  readonly random: () => number;
+  /** A number in [0, 1). A runtime for tests may derive it from `key`, so that it does not depend on other calls. */
+  readonly random: (key?: string) => number;
   /** A new job id; time-ordered so that databases append instead of scattering index writes. */
   readonly createId: () => string;
   /** A new lease token: never used before and not guessable. */

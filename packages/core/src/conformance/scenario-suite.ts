@@ -1,18 +1,22 @@
 import type { ConformanceRunner } from "./runner.ts";
 import { defineScenarios, type Scenario } from "./scenario.ts";
 import type { ScenarioFixture } from "./scenario-fixture.ts";
+import { describeAttempts } from "./scenarios/attempts.ts";
 import { describeBatches } from "./scenarios/batches.ts";
 import { describeBlockerCycles } from "./scenarios/blocker-cycles.ts";
 import { describeBlockerFailure } from "./scenarios/blocker-failure.ts";
 import { describeBlockers } from "./scenarios/blockers.ts";
+import { describeCancellationOfChildren } from "./scenarios/cancel-children.ts";
 import { describeCancellation } from "./scenarios/cancellation.ts";
 import { describeClosing } from "./scenarios/closing.ts";
 import { describeContinuations } from "./scenarios/continuations.ts";
+import { describeDebounce } from "./scenarios/debounce.ts";
 import { describeDeclarations } from "./scenarios/declarations.ts";
 import { describeDeduplication } from "./scenarios/deduplication.ts";
 import { describeDeletion } from "./scenarios/deletion.ts";
 import { describeExplanations } from "./scenarios/explanations.ts";
 import { describeFamilyTrees } from "./scenarios/family-tree.ts";
+import { describeLimitScopes } from "./scenarios/limit-scopes.ts";
 import { describeLimits } from "./scenarios/limits.ts";
 import { describeForgottenAwaits } from "./scenarios/forgotten-awaits.ts";
 import { describeHealth } from "./scenarios/health.ts";
@@ -24,6 +28,7 @@ import { describeNotifications } from "./scenarios/notifications.ts";
 import { describePayloads } from "./scenarios/payloads.ts";
 import { describePrepareAndComplete } from "./scenarios/prepare-complete.ts";
 import { describeProgress } from "./scenarios/progress.ts";
+import { describeDiscarding } from "./scenarios/discarding.ts";
 import { describePruning } from "./scenarios/pruning.ts";
 import { describeQueries } from "./scenarios/queries.ts";
 import { describeQueues } from "./scenarios/queues.ts";
@@ -62,16 +67,20 @@ const otherStoreStories = [
   "failure of a blocker",
   "blocker cycles",
   "deduplication",
+  "debounce",
   "scheduling",
   "recurring jobs",
   "retries",
+  "attempts",
   "redrive",
   "jobs that wait",
   "cancellation",
+  "cancellation of children",
   "batch handlers",
   "notifications",
   "queues",
   "groups and limits",
+  "scopes of limits",
   "lost leases",
   "many workers",
   "waiting",
@@ -79,6 +88,7 @@ const otherStoreStories = [
   "explanations",
   "deletion",
   "pruning",
+  "nothing kept",
 ] as const;
 
 /** Stories that core decides on its own. They run once, on the in-process store. */
@@ -117,17 +127,21 @@ const scenarios: Readonly<Record<StoryName, Scenario>> = {
   "family trees": describeFamilyTrees,
   "failure of a blocker": describeBlockerFailure,
   "blocker cycles": describeBlockerCycles,
+  debounce: describeDebounce,
   deduplication: describeDeduplication,
   scheduling: describeScheduling,
   "recurring jobs": describeRecurringJobs,
   retries: describeRetries,
+  attempts: describeAttempts,
   redrive: describeRedrive,
   "jobs that wait": describeWaitingJobs,
   cancellation: describeCancellation,
+  "cancellation of children": describeCancellationOfChildren,
   "batch handlers": describeBatches,
   notifications: describeNotifications,
   queues: describeQueues,
   "groups and limits": describeLimits,
+  "scopes of limits": describeLimitScopes,
   "lost leases": describeLostLeases,
   "many workers": describeManyWorkers,
   waiting: describeWaiting,
@@ -135,6 +149,7 @@ const scenarios: Readonly<Record<StoryName, Scenario>> = {
   explanations: describeExplanations,
   deletion: describeDeletion,
   pruning: describePruning,
+  "nothing kept": describeDiscarding,
   closing: describeClosing,
   "what job types declare": describeDeclarations,
   ids: describeIds,

@@ -12,6 +12,7 @@ export interface ClaimOptions {
   readonly leaseMs?: number;
   readonly leaseToken?: string;
   readonly workerId?: string;
+  readonly deployment?: string | undefined;
   readonly queue?: string;
   readonly typeNames?: readonly string[] | null;
   readonly isRepeat?: boolean;
@@ -100,6 +101,7 @@ export const createStateScenario = (adapter: AnyStateAdapter): StateScenario => 
       workerId: options.workerId ?? "worker-1",
       leaseToken: options.leaseToken ?? randomUUID(),
       leaseMs: options.leaseMs ?? 30_000,
+      deployment: options.deployment,
       requests: [{ queue: options.queue ?? queue, typeNames, limit }],
       limit,
       isRepeat: options.isRepeat ?? false,

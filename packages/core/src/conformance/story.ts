@@ -49,6 +49,7 @@ export interface AppOptions {
   readonly notifyAdapter?: NotifyAdapter;
   readonly createId?: () => string;
   readonly defaults?: LeaseholdDefaults;
+  readonly deployment?: string;
 }
 
 export interface Story<TDefs> extends StoryApp<TDefs> {
@@ -65,7 +66,8 @@ const inQueue = <TDefs>(types: JobTypes<TDefs>, queue: string): JobTypes<TDefs> 
     const settings = types.definitions.get(name) ?? (types.acceptsAnyName ? {} : undefined);
     return settings && { ...settings, queue: settings.queue ?? queue };
   };
-  return { ...types, definitions: Object.assign(new Map(types.definitions), { get: find }) };
+  const definitions = Object.assign(new Map(types.definitions), { get: find });
+  return { acceptsAnyName: types.acceptsAnyName, definitions };
 };
 
 const replaceMethods = (adapter: StoryStateAdapter, methods: Partial<StoryStateAdapter>): StoryStateAdapter =>

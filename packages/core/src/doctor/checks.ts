@@ -1,7 +1,7 @@
 import { formatCount, formatDuration, onOneLine, plural } from "../base/format.ts";
 import type { StateStore } from "../engine/dispatch.ts";
-import type { ReportedWorker } from "../engine/engine.ts";
-import { listLiveWorkers, serves } from "../history/processes.ts";
+import { readServing, type Serving, serves } from "../history/processes.ts";
+import { readTickHistory, type StartFailure } from "../recurring/decide-tick.ts";
 import type { CheckResult, RecentlyFinishedJob, TypeBacklog } from "../store/contract/diagnostics.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import type { CounterRepair, LimitScope, LimitUse } from "../store/contract/limits.ts";
@@ -20,8 +20,8 @@ export interface StoreFacts {
   readonly store: StateStore;
   now(): Promise<number>;
   backlog(): Promise<readonly TypeBacklog[]>;
-  /** The workers of live processes; undefined where no process reports. */
-  workers(): Promise<readonly ReportedWorker[] | undefined>;
+  /** The workers of live processes, and the types that need none. */
+  serving(): Promise<Serving>;
   /** The rules of queues and types; none where the store has no rules. */
   rules(): Promise<readonly LimitUse[]>;
   /** A sample of what finished since a moment. */
@@ -33,13 +33,13 @@ const once = <T>(read: () => Promise<T>): (() => Promise<T>) => {
   return () => (reading ??= read());
 };
 
-export const readFacts = (store: StateStore): StoreFacts => {
+export const readFacts = (store: StateStore, cap: number = countCap): StoreFacts => {
   const now = once(() => store.getTime());
   return {
     store,
     now,
-    backlog: once(() => requirePart(store, "statistics", "Counting jobs").measureBacklog({ cap: countCap })),
-    workers: once(async () => store.history && listLiveWorkers(store.history, await now())),
+    backlog: once(() => requirePart(store, "statistics", "Counting jobs").measureBacklog({ cap })),
+    serving: once(async () => readServing(store.history, await now())),
     rules: once(async () => (await store.limits?.listRules({ queue: null })) ?? []),
     finishedSince: (from) =>
       requirePart(store, "statistics", "Measuring rates").listRecentlyFinished({ from, limit: sampleSize }),
@@ -177,22 +177,25 @@ export const checkLeases = async (facts: StoreFacts): Promise<readonly CheckResu
   ];
 };
 
+// A type of which a job finished within this time has a worker, even if its process does not report.
+const servedMs = 60_000;
+
 export interface QueueCheckOptions {
-  /** A runnable job that has waited so long has waited too long. */
+  /** A runnable job that has waited this long has waited too long. */
   readonly stalledMs: number;
   /** Types that are completed from outside need no worker, however long they wait. */
   readonly workerless?: ReadonlySet<string> | undefined;
 }
 
-/** A type whose jobs wait too long in a queue. */
-export interface LateType {
+/** A type with jobs that a worker could run now, in one queue. */
+export interface RunnableType {
   readonly queue: string;
   readonly typeName: string;
-  /** Its jobs that could run now, counted up to 10,000. */
+  /** Its jobs that could run now: due, and neither throttled nor overdue. Counted up to 10,000. */
   readonly runnable: number;
-  /** Those, and the ones that are scheduled for later. */
+  /** All its pending jobs, also throttled ones and the ones that are scheduled for later. */
   readonly pending: number;
-  /** Since when the oldest of them could have been running. */
+  /** Since when the oldest of the runnable ones could have been running. */
   readonly since: number;
   /** Whether the type is being worked on: a live worker, running jobs, or recently finished jobs. */
   readonly isServed: boolean;
@@ -203,36 +206,41 @@ const isSameType = (
   b: { readonly queue: string; readonly typeName: string },
 ): boolean => a.queue === b.queue && a.typeName === b.typeName;
 
-/** Types whose jobs wait too long, the longest wait first. Paused types are left out. */
-export const findLateTypes = async (
+/** All pending jobs of a type, as far as they were counted. */
+export const countPending = ({ runnable, throttled, overdue, later }: TypeBacklog): number =>
+  runnable + throttled + overdue + later;
+
+/**
+ * Types with jobs that have been runnable for `stalledMs`, the longest wait first. Jobs that a limit, a rate, a pause or the
+ * order of their group delays are not runnable. Workerless types are left out: given ones, and ones that processes report.
+ */
+export const findRunnableTypes = async (
   facts: StoreFacts,
   { stalledMs, workerless }: QueueCheckOptions,
-): Promise<LateType[]> => {
+): Promise<RunnableType[]> => {
   const now = await facts.now();
-  const paused = (await facts.rules()).filter(({ rule }) => rule.paused).map(({ rule }) => rule);
-  const isPaused = (type: TypeBacklog): boolean =>
-    paused.some(
-      ({ queue, typeName }) => queue === type.queue && (typeName === null || typeName === type.typeName),
-    );
   const late = (await facts.backlog()).filter(
-    (type) =>
-      type.oldestRunnableAt !== null &&
-      now - type.oldestRunnableAt >= stalledMs &&
-      workerless?.has(type.typeName) !== true &&
-      !isPaused(type),
+    ({ oldestRunnableAt }) => oldestRunnableAt !== null && now - oldestRunnableAt >= stalledMs,
   );
   if (late.length === 0) return [];
-  const workers = (await facts.workers()) ?? [];
-  const isWorkedOn = (type: TypeBacklog): boolean =>
-    type.running > type.expired || workers.some((worker) => serves(worker, type.queue, type.typeName));
+  const serving = await facts.serving();
+  const isReported = (type: TypeBacklog): boolean =>
+    serving.workers?.some((worker) => serves(worker, type.queue, type.typeName)) === true;
+  const runnable = late.filter(
+    (type) =>
+      workerless?.has(type.typeName) !== true && (isReported(type) || !serving.workerless.has(type.typeName)),
+  );
+  const isWorkedOn = (type: TypeBacklog): boolean => type.running > type.expired || isReported(type);
   // Recently finished jobs matter only for types without a worker.
-  const finished = late.every(isWorkedOn) ? [] : await facts.finishedSince(now - stalledMs);
-  return late
+  const finished = runnable.every(isWorkedOn)
+    ? []
+    : await facts.finishedSince(now - Math.max(stalledMs, servedMs));
+  return runnable
     .map((type) => ({
       queue: type.queue,
       typeName: type.typeName,
       runnable: type.runnable,
-      pending: type.runnable + type.later,
+      pending: countPending(type),
       since: type.oldestRunnableAt!,
       isServed: isWorkedOn(type) || finished.some((job) => isSameType(job, type)),
     }))
@@ -246,7 +254,7 @@ export const checkQueues = async (
   options: QueueCheckOptions,
 ): Promise<readonly CheckResult[]> => {
   const now = await facts.now();
-  const late = await findLateTypes(facts, options);
+  const late = await findRunnableTypes(facts, options);
   if (late.length === 0) return [finding.ok("queues", "No queue has jobs that wait for long.")];
   late.sort((a, b) => byName(a.queue, b.queue) || byName(a.typeName, b.typeName));
   return late.map(({ queue, typeName, pending, since, isServed }) => {
@@ -274,6 +282,14 @@ const pageSizeRecurring = 1_000;
 
 const mostPages = 20;
 
+const findFailure = ({ tickHistory }: StateRecurringJob): StartFailure | null => {
+  try {
+    return readTickHistory(tickHistory).failure;
+  } catch {
+    return null;
+  }
+};
+
 /** Whether anybody starts the jobs of recurring jobs, and by which zone data. */
 export const checkRecurringJobs = async (
   facts: StoreFacts,
@@ -284,6 +300,7 @@ export const checkRecurringJobs = async (
   const now = await facts.now();
   let count = 0;
   const overdue: StateRecurringJob[] = [];
+  const failing: StateRecurringJob[] = [];
   let newest = "";
   let after: string | null = null;
   for (let page = 0; page < mostPages; page += 1) {
@@ -294,6 +311,7 @@ export const checkRecurringJobs = async (
     count += rows.length;
     for (const row of rows) {
       if (!row.paused && row.runsAt !== null && row.runsAt < now - overdueAfterMs) overdue.push(row);
+      if (!row.paused && findFailure(row) !== null) failing.push(row);
       if (row.timeZoneVersion > newest) newest = row.timeZoneVersion;
     }
     if (rows.length < pageSizeRecurring) break;
@@ -309,6 +327,16 @@ export const checkRecurringJobs = async (
         "recurring jobs",
         `${plural(overdue.length, "recurring job")} overdue, ${onOneLine(first.id)} for ${formatDuration(now - first.runsAt!)}.`,
         "No worker is alive that could start their jobs: start one. Workers of a version without recurring jobs do not.",
+      ),
+    );
+  }
+  if (failing.length > 0) {
+    const { tries, error } = findFailure(failing[0]!)!;
+    findings.push(
+      finding.problem(
+        "recurring jobs",
+        `${plural(failing.length, "recurring job")} cannot start its job, such as ${onOneLine(failing[0]!.id)}, tried ${plural(tries, "time")}: ${onOneLine(error.message)}`,
+        "Workers try again every minute at most. Put or delete it with what the error names set right; `leasehold recurring show` has the details.",
       ),
     );
   }

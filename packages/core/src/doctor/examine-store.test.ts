@@ -5,7 +5,7 @@ import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 import type { CheckResult } from "../store/contract/diagnostics.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 import { createManualClock } from "../testing/manual-clock.ts";
-import { findLateTypes } from "./checks.ts";
+import { findRunnableTypes } from "./checks.ts";
 import { checkClock, checkStore, type ExamineStoreOptions, readStoreFacts } from "./examine.ts";
 
 const jobTypes = defineUnionJobTypes<{
@@ -105,11 +105,56 @@ describe("a queue whose jobs wait too long", () => {
     expect(await status()).toBe("problem");
   });
 
+  it("is not behind while a limit or a rate delays its jobs", async () => {
+    const { clock, stateAdapter, leasehold } = await openStore();
+    const limits = { limited: { concurrency: 1 }, rated: { rate: { limit: 1, perMs: 60 * minute } } };
+    for (const [queue, limit] of Object.entries(limits)) {
+      await leasehold.limits.set({ queue, ...limit });
+      for (let count = 0; count < 2; count += 1)
+        await leasehold.startJobSequence({ typeName: "mail", input: null, queue });
+      await stateAdapter.claimJobs({
+        workerId: "busy",
+        leaseToken: queue,
+        leaseMs: 60 * minute,
+        requests: [{ queue, typeNames: null, limit: 1 }],
+        limit: 1,
+      });
+    }
+    await clock.advanceBy(10 * minute);
+    expect(await examine(stateAdapter, "queues")).toMatchObject([{ status: "ok" }]);
+    await leasehold.limits.set({ queue: "limited", concurrency: 2 });
+    expect(await examine(stateAdapter, "queues")).toMatchObject([
+      { status: "warning", summary: "1 job of type mail in queue limited, the oldest runnable for 10m." },
+    ]);
+  });
+
+  it("needs no worker for a type that a process has declared workerless", async () => {
+    const { clock, stateAdapter, leasehold } = await openStore();
+    await leasehold.startJobSequence({ typeName: "approval", input: null });
+    await clock.advanceBy(10 * minute);
+    expect(await examine(stateAdapter, "queues")).toMatchObject([{ status: "problem" }]);
+    await stateAdapter.history.writeReport({
+      reporter: {
+        id: "web",
+        deployment: null,
+        startedAt: clock.now(),
+        info: JSON.stringify({ workerless: ["approval"] }),
+      },
+      buckets: [],
+      causes: [],
+      maxAgeMs: minute,
+    });
+    expect(await examine(stateAdapter, "queues")).toMatchObject([{ status: "ok" }]);
+    // Also after the process has ended: its type still needs no worker.
+    await clock.advanceBy(10 * minute);
+    expect(await examine(stateAdapter, "queues")).toMatchObject([{ status: "ok" }]);
+  });
+
   it("is not behind while it is paused, as a whole or for the type", async () => {
     const { clock, stateAdapter, leasehold } = await openStore();
     await leasehold.startJobSequence({ typeName: "mail", input: null });
     await clock.advanceBy(10 * minute);
-    const lateTypes = async () => findLateTypes(readStoreFacts(stateAdapter), { stalledMs: minute });
+    const lateTypes = async () => findRunnableTypes(readStoreFacts(stateAdapter), { stalledMs: minute });
     expect(await lateTypes()).toMatchObject([{ queue: "default", typeName: "mail", isServed: false }]);
     for (const scope of [{ queue: "default" }, { typeName: "mail" as const }]) {
       await leasehold.limits.pause(scope);
@@ -210,5 +255,25 @@ describe("options", () => {
     await expect(checkStore(stateAdapter, wrong)).rejects.toMatchObject({ code: "InvalidOption" });
     const unknown = { stalled: 1 } as unknown as ExamineStoreOptions;
     await expect(checkStore(stateAdapter, unknown)).rejects.toMatchObject({ code: "InvalidOption" });
+  });
+});
+
+describe("a recurring job whose job cannot be started", () => {
+  it("is a problem, with the error", async () => {
+    const { stateAdapter, leasehold } = await openStore();
+    const { recurring, runInTransaction } = stateAdapter;
+    await leasehold.recurring.put({ id: "nightly", cron: "0 2 * * *", job: { typeName: "mail" } });
+    expect(await examine(stateAdapter, "recurring jobs")).toMatchObject([{ status: "ok" }]);
+    await runInTransaction(async (ctx) => {
+      const row = (await recurring!.lockRecurring({ ctx, ids: ["nightly"] }))[0]!;
+      const failure = { since: 0, tries: 3, error: { name: "Error", message: "value too long" } };
+      const tickHistory = JSON.stringify({ ...(JSON.parse(row.tickHistory) as object), failure });
+      await recurring!.advanceRecurring({ ctx, jobs: [{ ...row, tickHistory }] });
+    });
+    const [found] = await examine(stateAdapter, "recurring jobs");
+    expect(found?.status).toBe("problem");
+    expect(found?.summary).toBe(
+      "1 recurring job cannot start its job, such as nightly, tried 3 times: value too long",
+    );
   });
 });

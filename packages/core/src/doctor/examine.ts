@@ -111,11 +111,17 @@ const withDeadlines = (adapter: AnyStateAdapter, deadlineMs: number): StateStore
     retry: { maxAttempts: 2, initialDelayMs: 50, maxDelayMs: 50 },
   });
 
-/** What `findLateTypes`, `findStuckJobs` and `findPauses` judge, and the checks of `checkStore` with them. */
+/** What `findRunnableTypes`, `findStuckJobs` and `findPauses` judge, and the checks of `checkStore` with them. */
 export const readStoreFacts = (
   stateAdapter: AnyStateAdapter,
-  { storeDeadlineMs = 10_000 }: Pick<ExamineStoreOptions, "storeDeadlineMs"> = {},
-): StoreFacts => readFacts(withDeadlines(stateAdapter, storeDeadlineMs));
+  {
+    storeDeadlineMs = 10_000,
+    cap,
+  }: Pick<ExamineStoreOptions, "storeDeadlineMs"> & {
+    /** How far jobs are counted. Default: 10,000. */
+    readonly cap?: number | undefined;
+  } = {},
+): StoreFacts => readFacts(withDeadlines(stateAdapter, storeDeadlineMs), cap);
 
 /**
  * Looks for what slows or stops jobs: in the database, at leases, queues, failures, limits and recurring jobs. Never rejects

@@ -2,16 +2,17 @@ import { requireId } from "../base/options.ts";
 import { parseStoredError, type StoredError } from "../base/stored-error.ts";
 import type { Engine } from "../engine/engine.ts";
 import { operation } from "../engine/operation.ts";
-import { countWorkers } from "../history/processes.ts";
-import { estimateStart, type JobsAhead, type StartEstimate } from "../history/statistics.ts";
+import { countServing, readServing, type Serving, serves } from "../history/processes.ts";
+import { estimateStart } from "../history/statistics.ts";
 import type { AnyJobSequence, JobFailure, JobSequenceStatus } from "../job-types/entities.ts";
 import { readJob } from "../jobs/query.ts";
 import { viewFailure, viewFields } from "../jobs/view.ts";
 import type { JobThrottle } from "../limits/api.ts";
+import type { CountAheadCall } from "../store/contract/claims.ts";
 import type { StateJob } from "../store/contract/job.ts";
-import type { Throttle, ThrottleReason } from "../store/contract/limits.ts";
 import { JobNotFoundError } from "../store/errors.ts";
 import { expiresAt } from "../store/rules/edits.ts";
+import { describeReason, describeRunnable, describeThrottle, when } from "./explain-words.ts";
 
 /** An answer to "why is this job not running?" */
 export type JobExplanation<TJobId extends string = string> = {
@@ -22,7 +23,10 @@ export type JobExplanation<TJobId extends string = string> = {
 } & (
   | {
       readonly state: "runnable";
-      /** How many jobs of its queue come before it, counted up to 10,000. */
+      /**
+       * How many jobs come before it, counted up to 10,000: of its group or, without one, of its queue. Types that the
+       * workers of this job do not run are left out, and so are workerless types.
+       */
       readonly aheadInQueue: number;
       /** Whether there are more than that. */
       readonly aheadCapped: boolean;
@@ -30,15 +34,31 @@ export type JobExplanation<TJobId extends string = string> = {
       readonly expiresAt: Date | null;
       /** How many live workers serve its queue and type; null where no process reports to the store. */
       readonly workers: number | null;
+      /** How many jobs these workers run, and how many they can, as they last reported; null without such workers. */
+      readonly slots: { readonly running: number; readonly concurrency: number } | null;
       /**
-       * Estimated start at the pace of the last five minutes; null without an estimate, or if too many jobs are
+       * Estimated start at the pace of the last five minutes, or since the first run if that is less; null without an estimate, or if too many jobs are
        * ahead.
        */
       readonly estimatedStart: Date | null;
     }
+  | {
+      /** Its type is workerless: it waits to be completed from outside. */
+      readonly state: "workerless";
+      readonly expiresAt: Date | null;
+    }
+  | {
+      /** It has waited longer than `expireAfterMs`. The next worker that runs maintenance fails it. */
+      readonly state: "expired";
+      readonly since: Date;
+    }
   | ({
       /** Its time has come, but a limit, a pause, or the order of its group delays it. */
       readonly state: "throttled";
+      /** How many jobs come before it, counted as for runnable jobs. */
+      readonly aheadInQueue: number;
+      readonly aheadCapped: boolean;
+      readonly expiresAt: Date | null;
     } & JobThrottle<TJobId>)
   | {
       readonly state: "scheduled";
@@ -61,6 +81,17 @@ export type JobExplanation<TJobId extends string = string> = {
         readonly id: TJobId;
         readonly typeName: AnyJobSequence["typeName"];
         readonly status: Exclude<JobSequenceStatus, "completed">;
+      }[];
+      /**
+       * The reasons of its blockers, followed to the end: each link waits for the next. Where several blockers are open, one
+       * that does not run is followed. Of at most 10 links.
+       */
+      readonly chain: readonly {
+        readonly jobId: TJobId;
+        readonly typeName: AnyJobSequence["typeName"];
+        readonly state: JobExplanation["state"];
+        /** Why this job has not completed, such as `waits for queue "media": 6 of 6 slots in use`. */
+        readonly reason: string;
       }[];
     }
   | {
@@ -86,8 +117,6 @@ const mostAhead = 10_000;
 type Answer = DistributiveOmit<JobExplanation, "jobId">;
 
 type DistributiveOmit<T, TKey extends PropertyKey> = T extends unknown ? Omit<T, TKey> : never;
-
-const when = (ms: number | null): string => (ms === null ? "an unknown time" : new Date(ms).toISOString());
 
 /**
  * Answers "why is this job not running?" The id of a sequence is that of its first job. So when the first job has been
@@ -119,10 +148,15 @@ const explainInput = ({ id, replacedBy }: StateJob): string => {
     : ` Its input is that of a later start (${replacedBy}), which took its place.`;
 };
 
-const explainStatus = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
+const explainStatus = async (
+  engine: Engine,
+  ctx: object | undefined,
+  job: StateJob,
+  above: readonly string[] = [],
+): Promise<Answer> => {
   switch (job.status) {
     case "blocked":
-      return explainBlocked(engine, ctx, job);
+      return explainBlocked(engine, ctx, job, above);
     case "pending":
       return explainPending(engine, ctx, job);
     case "running":
@@ -137,57 +171,161 @@ const explainStatus = async (engine: Engine, ctx: object | undefined, job: State
     case "failed": {
       const because =
         job.failureReason === "blocker_failed" ? ` because sequence ${job.failedBlockerId} failed` : "";
+      const cause = await findFailedBlocker(engine, ctx, job);
+      const advice =
+        cause === undefined
+          ? "Redrive it to run it again."
+          : `Redrive job ${cause.id} (${cause.typeName}), which revives this one, too.`;
       return {
         state: "failed",
         failure: viewFailure(job),
-        summary: `It failed at ${when(job.failedAt)} (${job.failureReason})${because}. Redrive it to run it again.`,
+        summary: `It failed at ${when(job.failedAt)} (${job.failureReason})${because}. ${advice}`,
       };
     }
   }
 };
 
-const explainBlocked = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
+const mostLinks = 10;
+
+/** The job whose failure this one failed with. It cannot be redriven before that job. */
+const findFailedBlocker = async (
+  engine: Engine,
+  ctx: object | undefined,
+  failed: StateJob,
+): Promise<StateJob | undefined> => {
+  let found: StateJob | undefined;
+  let job: StateJob | undefined = failed;
+  for (let depth = 0; depth < mostLinks && job?.failureReason === "blocker_failed"; depth += 1) {
+    if (job.failedBlockerId === null) break;
+    const [sequence] = await engine.store.getSequences({ ctx, sequenceIds: [job.failedBlockerId] });
+    job = sequence?.current;
+    if (job?.status === "failed") found = job;
+  }
+  return found;
+};
+
+type Link = Extract<JobExplanation, { state: "blocked" }>["chain"][number];
+
+const explainBlocked = async (
+  engine: Engine,
+  ctx: object | undefined,
+  job: StateJob,
+  above: readonly string[],
+): Promise<Answer> => {
   const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [job.id] });
-  const open = blockers!.flatMap(({ first, current: { status } }) =>
+  const unfinished = blockers!.filter(({ current }) => current.status !== "completed");
+  const open = unfinished.flatMap(({ first, current: { status } }) =>
     status === "completed" ? [] : [{ id: first.id, typeName: first.typeName, status }],
   );
   const named = open.map(({ id, typeName, status }) => `${typeName} ${id} (${status})`).join(", ");
+  const chain = await followBlocker(
+    engine,
+    ctx,
+    unfinished.map(({ current }) => current),
+    [...above, job.id],
+  );
+  const [first] = chain;
+  const because =
+    first === undefined
+      ? ""
+      : ` It waits for ${first.typeName}, ${chain.map(({ reason }) => `which ${reason}`).join(", ")}.`;
   return {
     state: "blocked",
     by: open,
-    summary: `It waits for ${open.length} of ${job.blockerCount} blockers: ${named}.`,
+    chain,
+    summary: `It waits for ${open.length} of ${job.blockerCount} blockers: ${named}.${because}`,
   };
+};
+
+/** The reasons of one of these jobs, and of what it waits for. `above` has the jobs that wait for it. */
+const followBlocker = async (
+  engine: Engine,
+  ctx: object | undefined,
+  jobs: readonly StateJob[],
+  above: readonly string[],
+): Promise<Link[]> => {
+  const job = jobs.find(({ status }) => status !== "running") ?? jobs[0];
+  // No job waits for itself. Should a store contain such a circle, the chain ends there.
+  if (job === undefined || above.length > mostLinks || above.includes(job.id)) return [];
+  const explanation = { jobId: job.id, ...(await explainStatus(engine, ctx, job, above)) } as JobExplanation;
+  const link = {
+    jobId: job.id,
+    typeName: job.typeName,
+    state: explanation.state,
+    reason: describeReason(explanation, job),
+  };
+  return explanation.state === "blocked" ? [link, ...explanation.chain] : [link];
+};
+
+/** By its declaration in this process or, where this process does not know the type, in another that has reported. */
+const isWorkerless = ({ jobTypes }: Engine, job: StateJob, serving: Serving): boolean => {
+  const known = jobTypes.known.get(job.typeName);
+  if (known !== undefined) return known.workerless === true;
+  return serving.workerless.has(job.typeName) && countServing(serving, job) === 0;
+};
+
+/** The types whose jobs compete with this one for a worker. */
+const typesBeside = (
+  { jobTypes }: Engine,
+  job: StateJob,
+  { workers, workerless }: Serving,
+): Pick<CountAheadCall, "typeNames" | "exceptTypeNames"> => {
+  const own = workers?.filter((worker) => serves(worker, job.queue, job.typeName)) ?? [];
+  const claimsAll = own.some(({ queues }) =>
+    queues.some(({ name, claimAllTypes }) => name === job.queue && claimAllTypes),
+  );
+  if (own.length > 0 && !claimsAll)
+    return { typeNames: [...new Set(own.flatMap(({ typeNames }) => typeNames))] };
+  const declared = [...jobTypes.known].filter(([, type]) => type.workerless).map(([name]) => name);
+  const others = new Set([...declared, ...workerless]);
+  others.delete(job.typeName);
+  return { exceptTypeNames: [...others] };
 };
 
 const explainPending = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
   const now = await engine.store.getTime({ ctx });
+  const serving = await readServing(engine.store.history, now, ctx);
   const expiry = expiresAt(job);
   const limit = { expiresAt: expiry === null ? null : new Date(expiry) };
   const expires = expiry === null ? "" : ` It fails with "expired" unless it has begun by ${when(expiry)}.`;
   if (job.scheduledAt <= now) {
-    if (engine.jobTypes.known.get(job.typeName)?.workerless) {
-      const summary = `It waits to be completed from outside: type "${job.typeName}" is workerless.${expires}`;
-      return {
-        state: "runnable",
-        aheadInQueue: 0,
-        aheadCapped: false,
-        ...limit,
-        workers: null,
-        estimatedStart: null,
-        summary,
-      };
+    if (expiry !== null && expiry <= now) {
+      const summary = `It has waited too long for its first attempt since ${when(expiry)}. A worker of any type fails it with "expired".`;
+      return { state: "expired", since: new Date(expiry), summary };
+    }
+    if (isWorkerless(engine, job, serving)) {
+      const summary = `It waits to be completed from outside: type "${job.typeName}" is workerless. Complete it with completeJobSequence.${expires}`;
+      return { state: "workerless", ...limit, summary };
     }
     const hold = await engine.store.limits?.explainThrottle({ ctx, jobId: job.id });
-    if (hold) return explainThrottle(hold);
-    const counted = (await engine.store.countAhead({ ctx, jobId: job.id, cap: mostAhead + 1 })) ?? 0;
-    const ahead = { aheadInQueue: Math.min(counted, mostAhead), aheadCapped: counted > mostAhead };
-    const prospect = await estimateStart(engine, ctx, job, ahead, now);
-    const summary = explainRunnable(job, ahead, prospect) + expires;
+    const counted = await engine.store.countAhead({
+      ctx,
+      jobId: job.id,
+      cap: mostAhead + 1,
+      ...typesBeside(engine, job, serving),
+    });
+    const ahead = {
+      aheadInQueue: Math.min(counted ?? 0, mostAhead),
+      aheadCapped: (counted ?? 0) > mostAhead,
+    };
+    if (hold) {
+      const { queue, typeName, group, claimableAt, ...throttle } = hold;
+      return {
+        state: "throttled",
+        ...throttle,
+        scope: { queue, typeName, group },
+        claimableAt: claimableAt === null ? null : new Date(claimableAt),
+        ...ahead,
+        ...limit,
+        summary: describeThrottle(hold, job, ahead) + expires,
+      };
+    }
+    const prospect = await estimateStart(engine, ctx, job, ahead, serving, now);
+    const summary = describeRunnable(job, ahead, prospect) + expires;
     return { state: "runnable", ...ahead, ...limit, ...prospect, summary };
   }
   const until = new Date(job.scheduledAt);
-  const { history } = engine.store;
-  const workers = history ? await countWorkers(history, ctx, job, now) : null;
+  const workers = countServing(serving, job);
   if (job.attempt === 0) {
     const summary = `It is scheduled for ${when(job.scheduledAt)}.${expires}`;
     return { state: "scheduled", until, ...limit, workers, summary };
@@ -200,59 +338,6 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
     maxAttempts: job.maxAttempts,
     lastError: parseStoredError(job.lastError),
     summary: `Attempt ${job.attempt} of ${job.maxAttempts} failed; it is tried again at ${when(job.scheduledAt)}.`,
-  };
-};
-
-const explainUnserved = ({ queue, typeName }: StateJob): string =>
-  `No live worker is known that serves queue "${queue}" and type "${typeName}".`;
-
-const explainRunnable = (
-  job: StateJob,
-  { aheadInQueue, aheadCapped }: JobsAhead,
-  { workers, estimatedStart }: StartEstimate,
-): string => {
-  const queue = `queue "${job.queue}"`;
-  const ahead = `It is runnable, with ${aheadCapped ? "more than 10,000" : aheadInQueue} jobs ahead of it in ${queue}.`;
-  if (workers === 0) return `${aheadInQueue === 0 ? "It is runnable." : ahead} ${explainUnserved(job)}`;
-  if (aheadInQueue > 0)
-    return estimatedStart ? `${ahead} It may start at about ${when(estimatedStart.getTime())}.` : ahead;
-  return workers === null
-    ? `It is first in ${queue}. If it stays there, no running worker serves that queue and type "${job.typeName}", or those that do are busy.`
-    : `It is first in ${queue}. If it stays there, the workers that serve it (${workers}) are busy.`;
-};
-
-const explainThrottle = ({
-  by,
-  queue,
-  typeName,
-  group,
-  limit,
-  inUse,
-  claimableAt,
-  jobIds,
-}: Throttle): Answer => {
-  const scope =
-    group !== null
-      ? `Group "${group}" of type "${typeName}"`
-      : typeName === null
-        ? `Queue "${queue}"`
-        : `Type "${typeName}" in queue "${queue}"`;
-  const summaries: Record<ThrottleReason, string> = {
-    paused: `${scope} is paused. Resume it with limits.resume.`,
-    concurrency: `${scope} may have ${limit} running at once, and ${inUse} are running.`,
-    rate: `${scope} has had all the starts that its rate of ${limit} allows; the next is possible at ${when(claimableAt)}.`,
-    stopped: `${scope} stopped when job ${jobIds[0]} failed. Redrive or delete that job, or resume the group with limits.resume.`,
-    order: `${scope} runs one job at a time, in order, and job ${jobIds[0]} comes first.`,
-  };
-  return {
-    state: "throttled",
-    by,
-    scope: { queue, typeName, group },
-    limit,
-    inUse,
-    claimableAt: claimableAt === null ? null : new Date(claimableAt),
-    jobIds,
-    summary: `It is throttled. ${summaries[by]}`,
   };
 };
 

@@ -13,6 +13,7 @@ import type { StateCall } from "../store/contract/calls.ts";
 import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
 import type { AnyStateAdapter, Jobs, OptionalParts, StateAdapter } from "../store/contract/state-adapter.ts";
 import { StoreCallTimeoutError } from "../store/errors.ts";
+import { type CallInProgress, giveUp, withCall } from "../store/given-up.ts";
 import { contractMethods, partNames } from "../store/parts.ts";
 import { type LostReply, lostReplies } from "./lost-replies.ts";
 
@@ -23,27 +24,24 @@ import { type LostReply, lostReplies } from "./lost-replies.ts";
 const runTransactionWithDeadlines = <TCtx, T>(
   clock: Clock,
   deadlineMs: number,
-  run: (callback: (ctx: TCtx) => Promise<T>) => Promise<T>,
+  run: (callback: (ctx: TCtx) => Promise<T>, call: CallInProgress) => Promise<T>,
   callback: (ctx: TCtx) => Promise<T>,
 ): Promise<T> =>
   new Promise((resolve, reject) => {
-    let gaveUp = false;
+    const call: CallInProgress = { givenUpBy: undefined };
     const watch = (step: string) =>
-      clock.setTimer(() => {
-        gaveUp = true;
-        reject(new StoreCallTimeoutError(step, deadlineMs));
-      }, deadlineMs);
+      clock.setTimer(() => reject(giveUp(call, new StoreCallTimeoutError(step, deadlineMs))), deadlineMs);
     let cancel = watch("begin transaction");
     run(async (ctx) => {
       cancel();
       // The caller has timed out. Throw, so that the transaction rolls back; a commit now would go unreported.
-      if (gaveUp) throw new StoreCallTimeoutError("begin transaction", deadlineMs);
+      if (call.givenUpBy) throw call.givenUpBy;
       try {
         return await callback(ctx);
       } finally {
         cancel = watch("end transaction");
       }
-    }).then(
+    }, call).then(
       (value) => {
         cancel();
         resolve(value);
@@ -64,6 +62,8 @@ export interface DispatchOptions {
   readonly observe: Observe;
   readonly deadlineMs: number;
   readonly retry: CheckedRetryConfig;
+  /** Whether the job may be deleted as soon as it completes. Default: none may. */
+  readonly mayVanish?: (job: NewJob) => boolean;
 }
 
 type CallArguments = StateCall<object> & Record<string, unknown>;
@@ -79,6 +79,7 @@ export const createDispatch = ({
   observe,
   deadlineMs,
   retry,
+  mayVanish = () => false,
 }: DispatchOptions): StateStore => {
   const { clock } = runtime;
   const { maxAttempts } = retry;
@@ -89,9 +90,18 @@ export const createDispatch = ({
 
   const isConflictRollback = (error: unknown): boolean => adapter.isConflictRollback(error);
 
-  const invoke = (owner: object, method: string, args: unknown): Promise<unknown> => {
-    const call = (owner as Record<string, (args: unknown) => Promise<unknown>>)[method]!(args);
-    return withDeadline(call, deadlineMs, () => new StoreCallTimeoutError(method, deadlineMs), clock);
+  const invoke = (
+    owner: object,
+    method: string,
+    args: Partial<CallArguments> | undefined,
+  ): Promise<unknown> => {
+    const run = (given: unknown) =>
+      (owner as Record<string, (args: unknown) => Promise<unknown>>)[method]!(given);
+    const tooLate = () => new StoreCallTimeoutError(method, deadlineMs);
+    if (args?.ctx === undefined) return withDeadline(run(args), deadlineMs, tooLate, clock);
+    const call: CallInProgress = { givenUpBy: undefined };
+    const answer = run({ ...args, ctx: withCall(args.ctx, call) });
+    return withDeadline(answer, deadlineMs, () => giveUp(call, tooLate()), clock);
   };
 
   const repeatCall = (
@@ -119,15 +129,19 @@ export const createDispatch = ({
     args: CallArguments | undefined,
     failure: unknown,
   ): Promise<unknown> => {
-    const { again, recover } = lostReplies[method] ?? {};
+    const { again, find, recover, recognise } = lostReplies[method] ?? {};
+    const store = { getJobs: calls.getJobs, createJobs: calls.createJobs, mayVanish };
     let isFirst = true;
     return repeatCall(method, args, async () => {
       if (isFirst) {
         isFirst = false;
         throw failure;
       }
+      const found = await find?.(failure, args, store);
+      if (found !== undefined) return found;
       const call = invoke(owner, method, again ? again(args) : args);
-      return recover ? call.catch((error: unknown) => recover(error, args, calls)) : call;
+      if (recover) return call.catch((error: unknown) => recover(error, args, store));
+      return recognise ? call.then((answer) => recognise(answer, args)) : call;
     });
   };
 
@@ -190,7 +204,7 @@ export const createDispatch = ({
       runTransactionWithDeadlines(
         clock,
         deadlineMs,
-        (inner) => adapter.runInTransaction(inner, parent, options),
+        (inner, call) => adapter.runInTransaction(inner, parent && withCall(parent, call), options),
         watched,
       ),
     );
@@ -215,6 +229,7 @@ export const createDispatch = ({
     ...calls,
     ...parts,
     capabilities: adapter.capabilities,
+    contextKeys: adapter.contextKeys,
     provideContext: (callback) => adapter.provideContext(callback),
     runInTransaction,
     isInTransaction: (ctx) => adapter.isInTransaction(ctx),

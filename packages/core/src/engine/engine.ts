@@ -1,6 +1,7 @@
 import type { AsyncScope } from "../base/async.ts";
 import type { Codec } from "../base/codec.ts";
 import type { Runtime } from "../base/runtime.ts";
+import type { JobAbortReason } from "../job-types/entities.ts";
 import type { JobTypeRegistry, Retention } from "../job-types/registry.ts";
 import type { ResolvedDefaults } from "../job-types/settings.ts";
 import type { NotificationKind } from "../notify/contract.ts";
@@ -39,6 +40,9 @@ export interface AfterCommit {
   count(key: StatisticsKey, counter: Counter): void;
   /** Moves everything to an outer scope, which then decides about it. */
   moveTo(outer: AfterCommit): void;
+  /** False once its transaction or callback has ended: what is moved here later would not be published. */
+  readonly isOpen: boolean;
+  close(): void;
   /** Sends everything, once. */
   publish(): void;
   /** Reports and counts only: notifications cannot be sent because the time of the commit is unknown. */
@@ -112,10 +116,19 @@ export interface Lifecycle {
   close(options?: unknown): Promise<void>;
 }
 
+export interface Origin {
+  readonly jobId: string;
+  readonly rootSequenceId: string;
+  /** In a handler: the attempt. */
+  readonly attempt?: { readonly abortReason: JobAbortReason | undefined };
+  /** A start that belongs to the tree has begun. It may not be visible in the store yet. */
+  hasStarted?: boolean;
+}
+
 /** What a call inherits from the callback it is made in. */
 export interface Scope {
   /** The job whose handler or callback runs: what it starts belongs to its tree. */
-  readonly origin?: { readonly jobId: string; readonly rootSequenceId: string };
+  readonly origin?: Origin;
   /** Collects notifications and events until the transaction has committed. */
   readonly afterCommit?: AfterCommit;
   /** The types of the sequences that were started or found here, by id. */

@@ -1,7 +1,6 @@
 import { repeatAfterConflict } from "../base/backoff.ts";
 import { InvalidOptionError, LeaseholdClosedError } from "../base/errors.ts";
 import {
-  closestName,
   type OptionNames,
   requireOneOf,
   requireOptions,
@@ -53,9 +52,14 @@ export const createAfterCommit = (
     for (const { key, counter } of counted) count(key, counter);
   };
 
-  return {
+  // Without getters: every start makes one of these, and a literal with a getter takes much longer.
+  const effects = {
     notify: notifications.add,
     notifications,
+    isOpen: true as boolean,
+    close: () => {
+      effects.isOpen = false;
+    },
     observe:
       committed || !isObserved(observe)
         ? observe
@@ -77,7 +81,8 @@ export const createAfterCommit = (
       notifier.send(notifications);
     },
     publishEvents: () => reportTo(observe, tally.add),
-  };
+  } satisfies AfterCommit;
+  return effects;
 };
 
 /** Throws once the instance is closed. */
@@ -91,10 +96,12 @@ const findSurroundingTransaction = async (engine: Engine): Promise<object | unde
   return transaction && (await engine.store.isInTransaction(transaction)) ? transaction : undefined;
 };
 
+// What a callback gets besides the context. Its argument is often spread as a whole into a call.
+const handedOutWithContext: ReadonlySet<string> = new Set(["job", "jobs", "complete", "continueWith"]);
+
 /**
  * Finds the transaction that a call belongs to: the context passed with its options, or else the transaction in whose callback
- * the call is made. Every property that is not an option counts as context, since only the provider knows what its context
- * consists of. A misspelt option is recognised by its similar name, or because it is in no transaction.
+ * the call is made. A name that is neither an option nor part of a context is refused.
  */
 export const resolveTransaction = async (
   engine: Engine,
@@ -103,21 +110,20 @@ export const resolveTransaction = async (
   known: OptionNames,
 ): Promise<object | undefined> => {
   requireOpen(engine, operation);
-  const keys = Object.keys(passed).filter((key) => !Object.hasOwn(known, key));
-  if (keys.length === 0) return findSurroundingTransaction(engine);
-  const isInTransaction = async (names: readonly string[]): Promise<boolean> =>
-    // A key that is undefined is a forgotten client. If it were ignored, the call would commit on its own.
-    names.every((name) => passed[name] !== undefined) && engine.store.isInTransaction(pick(passed, names));
-
-  const usable = await isInTransaction(keys);
-  if (usable && keys.length === 1) return pick(passed, keys);
-  for (const key of keys) {
-    if (!isLikeAnOption(operation, key, known)) continue;
-    const others = keys.filter((other) => other !== key);
-    if (!usable || (await isInTransaction(others))) throw unknownOption(key, Object.keys(known), operation);
+  const names = Object.keys(passed).filter((name) => !Object.hasOwn(known, name));
+  if (names.length === 0) return findSurroundingTransaction(engine);
+  const { contextKeys } = engine.store;
+  const keys = names.filter((name) => contextKeys.includes(name));
+  const unknown = names.find(
+    (name) => !keys.includes(name) && (keys.length === 0 || !handedOutWithContext.has(name)),
+  );
+  if (unknown !== undefined) {
+    throw unknownOption(unknown, [...Object.keys(known), ...contextKeys], operation);
   }
-  if (usable) return pick(passed, keys);
+  const context = pick(passed, keys);
+  // A key that is undefined is a forgotten client. If it were ignored, the call would commit on its own.
   const undefinedKeys = keys.filter((key) => passed[key] === undefined);
+  if (undefinedKeys.length === 0 && (await engine.store.isInTransaction(context))) return context;
   throw new StateNotInTransactionError(operation, keys, undefinedKeys);
 };
 
@@ -157,28 +163,18 @@ export const operation = async <T, TPart extends PartName | undefined = undefine
 const pick = (passed: Record<string, unknown>, keys: readonly string[]): object =>
   Object.fromEntries(keys.map((key) => [key, passed[key]]));
 
-// Calls come with the same few context keys again and again.
-const unlike = new Set<string>();
-
-const mostRemembered = 1_000;
-
-const isLikeAnOption = (operation: string, key: string, known: OptionNames): boolean => {
-  const remembered = `${operation} ${key}`;
-  if (unlike.has(remembered)) return false;
-  if (closestName(key, Object.keys(known)) !== undefined) return true;
-  if (unlike.size < mostRemembered) unlike.add(remembered);
-  return false;
+/** Hands the effects over to the surrounding transaction or `withNotify`, which decides about them. False if there is none. */
+const handOver = (engine: Engine, afterCommit: AfterCommit): boolean => {
+  const outer = engine.scope.getStore()?.afterCommit;
+  if (!outer?.isOpen) return false;
+  afterCommit.moveTo(outer);
+  return true;
 };
 
-/** Hands the effects over to the owner of the surrounding transaction, which publishes them after the commit. */
 const settleInOuterTransaction = (engine: Engine, operation: string, afterCommit: AfterCommit): void => {
-  const outer = engine.scope.getStore()?.afterCommit;
-  if (outer) {
-    afterCommit.moveTo(outer);
-    return;
-  }
+  if (handOver(engine, afterCommit)) return;
   afterCommit.publishEvents();
-  if (!afterCommit.notifications.isEmpty) engine.observe("notifyContextAbsence", () => ({ operation }));
+  if (!afterCommit.notifications.isEmpty()) engine.observe("notifyContextAbsence", () => ({ operation }));
 };
 
 /**
@@ -211,11 +207,16 @@ export const runAtomicallyOnce = async <T>(
   options?: TransactionOptions,
 ): Promise<T> => {
   const afterCommit = createAfterCommit(engine);
-  const result = await engine.store.runInTransaction(
-    (inner) => runInScope(engine, { afterCommit, transaction: inner }, () => calls(inner, afterCommit)),
-    ctx,
-    options,
-  );
+  let result: T;
+  try {
+    result = await engine.store.runInTransaction(
+      (inner) => runInScope(engine, { afterCommit, transaction: inner }, () => calls(inner, afterCommit)),
+      ctx,
+      options,
+    );
+  } finally {
+    afterCommit.close();
+  }
   if (ctx) settleInOuterTransaction(engine, operation, afterCommit);
   else afterCommit.publish();
   return result;
@@ -273,10 +274,18 @@ export const runUserTransaction = async <T>(
   return run(engine, "runInTransaction", outer, callback, options);
 };
 
-/** `withNotify`: what is to be announced is published when the callback has succeeded, and dropped when it fails. */
+/**
+ * `withNotify`: what is to be announced is published when the callback has succeeded, and dropped when it fails. Inside a
+ * transaction that core opened, or another `withNotify`, it is handed over to that.
+ */
 export const collectNotifications = async <T>(engine: Engine, callback: () => Promise<T>): Promise<T> => {
   const afterCommit = createAfterCommit(engine);
-  const result = await runInScope(engine, { afterCommit }, callback);
-  afterCommit.publish();
+  let result: T;
+  try {
+    result = await runInScope(engine, { afterCommit }, callback);
+  } finally {
+    afterCommit.close();
+  }
+  if (!handOver(engine, afterCommit)) afterCommit.publish();
   return result;
 };

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { createDeferred } from "../base/async.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import { createTestKit } from "../testing/test-kit.ts";
 
@@ -31,4 +32,29 @@ describe("the transaction around a call", () => {
     await expect(failed).rejects.toThrow("changed my mind");
     expect(await leasehold.jobs.count()).toEqual([]);
   });
+
+  it.each(["commits", "rolls back"])(
+    "does not get what work left over from it announces once it %s",
+    async (ending) => {
+      const created: string[] = [];
+      const observabilityAdapter = {
+        jobCreated: ({ typeName }: { typeName: string }) => created.push(typeName),
+      };
+      const { leasehold, stateAdapter } = await createTestKit({ jobTypes, observabilityAdapter });
+      const gate = createDeferred<void>();
+      let leftOver: Promise<unknown> | undefined;
+      const transaction = leasehold.runInTransaction(async () => {
+        leftOver = gate.promise.then(() =>
+          leasehold.withNotify(() =>
+            stateAdapter.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, typeName: "work" })),
+          ),
+        );
+        if (ending === "rolls back") throw new Error("changed my mind");
+      });
+      await transaction.catch(() => {});
+      gate.resolve();
+      await leftOver;
+      expect(created).toEqual(["work"]);
+    },
+  );
 });

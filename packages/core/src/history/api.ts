@@ -8,10 +8,19 @@ import type { FailureReason } from "../store/contract/job.ts";
  * - `completed`: its job is done.
  * - `retried`: it failed, and the job is to run again.
  * - `failed`: it failed, and with it the job.
- * - `released`: it was ended early with an error that did not count, as by a worker that stops.
+ * - `released`: it ended without counting: its handler rescheduled the job, its worker stopped, or the store failed.
  * - `expired`: its worker was gone, and its lease ran out.
+ * - `cancelled`: the job was cancelled while it ran.
+ * - `already_completed`: the job was completed from outside while it ran.
  */
-export type JobAttemptOutcome = "completed" | "retried" | "failed" | "released" | "expired";
+export type JobAttemptOutcome =
+  | "completed"
+  | "retried"
+  | "failed"
+  | "released"
+  | "expired"
+  | "cancelled"
+  | "already_completed";
 
 /** A line that a handler wrote with `log`. */
 export interface JobLogLine {
@@ -33,7 +42,7 @@ export interface JobAttempt {
   readonly dueAt: Date;
   readonly startedAt: Date;
   readonly endedAt: Date;
-  /** A short form of the error; null if there was none, or it is not known. */
+  /** A short form of the error; null if there was none. */
   readonly error: StoredError | null;
   /** The same for errors of the same kind. */
   readonly fingerprint: string | null;

@@ -32,7 +32,7 @@ describe("history.listAttempts", () => {
       [2, "released", "w"],
       [1, "retried", "w"],
     ]);
-    expect(attempts[0]).toMatchObject({ deployment: null, error: null, fingerprint: null, log: [] });
+    expect(attempts[0]).toMatchObject({ deployment: "v7", error: null, fingerprint: null, log: [] });
     const first = attempts.at(-1)!;
     expect(first).toMatchObject({
       deployment: "v7",

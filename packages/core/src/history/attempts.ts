@@ -1,6 +1,6 @@
 import { requireId } from "../base/options.ts";
-import { parseStoredError } from "../base/stored-error.ts";
-import type { Engine } from "../engine/engine.ts";
+import { parseStoredError, type StoredError } from "../base/stored-error.ts";
+import type { Engine, ErrorKind } from "../engine/engine.ts";
 import { operation } from "../engine/operation.ts";
 import { readJob } from "../jobs/query.ts";
 import { viewFields } from "../jobs/view.ts";
@@ -8,13 +8,24 @@ import type { AttemptOutcome, StateAttempt } from "../store/contract/history.ts"
 import type { StateJob } from "../store/contract/job.ts";
 import { JobNotFoundError } from "../store/errors.ts";
 import type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./api.ts";
+import { kindOfError } from "./fingerprint.ts";
 
 const outcomes: Readonly<Record<AttemptOutcome, JobAttemptOutcome>> = {
   retry: "retried",
   fail: "failed",
   release: "released",
   expired: "expired",
+  cancelled: "cancelled",
+  already_completed: "already_completed",
 };
+
+/** Without a stack: it would show where the reaper was started, and nothing about the job. */
+export const leaseExpired: StoredError = {
+  name: "LeaseExpiredError",
+  message: "The lease ran out before the worker reported an outcome.",
+};
+
+export const leaseExpiredKind: ErrorKind = kindOfError(leaseExpired);
 
 /** Text that another version has written in another form is no reason to hide the rest of the attempt. */
 const parseLog = (text: string | null): JobLogLine[] => {
@@ -39,8 +50,10 @@ const viewAttempt = (attempt: StateAttempt): JobAttempt => ({
   dueAt: new Date(attempt.dueAt),
   startedAt: new Date(attempt.startedAt),
   endedAt: new Date(attempt.endedAt),
-  error: parseStoredError(attempt.error),
-  fingerprint: attempt.fingerprint,
+  // Stores keep no error for an expired lease: it does not depend on which call found the lease.
+  ...(attempt.outcome === "expired"
+    ? { error: leaseExpired, fingerprint: leaseExpiredKind.fingerprint }
+    : { error: parseStoredError(attempt.error), fingerprint: attempt.fingerprint }),
   log: parseLog(attempt.log),
 });
 
@@ -54,7 +67,7 @@ const viewCompletion = (job: StateJob): JobAttempt[] => {
       attempt: job.attempt,
       outcome: "completed",
       workerId: completedBy,
-      deployment: null,
+      deployment: job.deployment,
       dueAt: new Date(job.scheduledAt),
       startedAt: new Date(lastAttemptAt),
       endedAt: new Date(completedAt!),

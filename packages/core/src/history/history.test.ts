@@ -279,7 +279,8 @@ describe("why a job is not running", () => {
       state: "runnable",
       workers: 0,
       estimatedStart: null,
-      summary: 'It is runnable. No live worker is known that serves queue "default" and type "charge".',
+      summary:
+        'It is runnable. No live worker is known that serves queue "default" and type "charge". Start one.',
     });
     const later = await kit.leasehold.startJobSequence({
       typeName: "mail",
@@ -299,10 +300,55 @@ describe("why a job is not running", () => {
     expect(explanation.workers).toBe(1);
     expect(explanation.aheadInQueue).toBeGreaterThan(15);
     const waitMs = explanation.estimatedStart!.getTime() - now;
-    expect(waitMs).toBeGreaterThan(60_000);
+    expect(waitMs).toBeGreaterThan(15_000);
+    expect(waitMs).toBeLessThan(60_000);
     expect(explanation.summary).toMatch(/jobs ahead of it in queue "default"\. It may start at about /);
     expect(await kit.leasehold.jobs.explain(later)).toMatchObject({ state: "scheduled", workers: 1 });
     await kit.clock.runUntil(running.stop());
+  });
+
+  it.each([9_500, 12_000, 20_000, 61_000])(
+    "estimates the start within a factor of two, %i ms after the first job",
+    async (afterMs) => {
+      const kit = await createKit();
+      // In the middle of a bucket of statistics.
+      await kit.clock.advanceBy(7_000);
+      const running = await kit.clock.runUntil(kit.worker.start({ concurrency: 2 }));
+      for (let order = 0; order < 300; order += 1)
+        await kit.leasehold.startJobSequence({ typeName: "charge", input: { order, ms: 500 } });
+      const last = await kit.charge(300);
+      await kit.clock.advanceBy(afterMs);
+      const now = kit.clock.now();
+      const explanation = await kit.leasehold.jobs.explain(last);
+      if (explanation.state !== "runnable") throw new Error(explanation.summary);
+      const estimatedMs = explanation.estimatedStart!.getTime() - now;
+      while ((await kit.leasehold.jobs.get(last))?.status === "pending") await kit.clock.advanceBy(500);
+      const actualMs = kit.clock.now() - now;
+      expect(estimatedMs).toBeGreaterThan(actualMs / 2);
+      expect(estimatedMs).toBeLessThan(actualMs * 2);
+      await kit.clock.runUntil(running.stop());
+    },
+  );
+
+  it("leaves out types that its workers do not implement, and says when they are busy", async () => {
+    const kit = await createKit();
+    const types = kit.leasehold.createWorker().implementJobType({
+      typeName: "charge",
+      process: () => new Promise<number>((resolve) => kit.clock.setTimer(() => resolve(1), 60_000)),
+    });
+    const running = await kit.clock.runUntil(types.start({ concurrency: 1 }));
+    await kit.charge(1);
+    await kit.clock.advanceBy(12_000);
+    for (let n = 0; n < 3; n += 1) await kit.leasehold.startJobSequence({ typeName: "mail", input: n });
+    const job = await kit.charge(2);
+    expect(await kit.leasehold.jobs.explain(job)).toMatchObject({
+      state: "runnable",
+      aheadInQueue: 0,
+      slots: { running: 1, concurrency: 1 },
+      summary:
+        'It is first in queue "default". The workers that serve it (1) run 1 of 1 jobs. It starts when one of them ends.',
+    });
+    await kit.clock.runUntil(running.stop({ deadlineMs: 1 }));
   });
 
   it("counts up to 10,000 jobs ahead, and says that there are more", async () => {

@@ -17,6 +17,8 @@ export interface ProcessInfo {
   /** The version of Leasehold; null where it cannot be found out, such as in a bundle. */
   readonly leasehold: string | null;
   readonly workers: readonly ReportedWorker[];
+  /** The types that this process has declared workerless: their jobs are completed from outside. */
+  readonly workerless: readonly string[];
   /** It has said goodbye. */
   readonly ended: boolean;
 }
@@ -33,7 +35,11 @@ const readVersion = (): string | null => {
 
 let versionOnce: string | null | undefined;
 
-export const readProcessInfo = (workers: readonly ReportedWorker[], ended: boolean): string => {
+export const readProcessInfo = ({
+  workers,
+  workerless,
+  ended,
+}: Pick<ProcessInfo, "workers" | "workerless" | "ended">): string => {
   versionOnce ??= readVersion();
   const info: ProcessInfo = {
     host: hostname(),
@@ -41,6 +47,7 @@ export const readProcessInfo = (workers: readonly ReportedWorker[], ended: boole
     node: process.version,
     leasehold: versionOnce,
     workers,
+    workerless,
     ended,
   };
   return JSON.stringify(info);
@@ -68,6 +75,7 @@ export const parseProcessInfo = (text: string): ProcessInfo => {
       typeNames,
       running,
     })),
+    workerless: Array.isArray(info.workerless) ? info.workerless : [],
     ended: info.ended ?? false,
   };
 };
@@ -108,19 +116,36 @@ export const listProcesses = (engine: Engine, passed: unknown = {}): Promise<Lea
     },
   );
 
-/** The workers of live processes; undefined where no process reports. */
-export const listLiveWorkers = async (
-  history: History<object>,
+/** Which types run, and where, as far as processes report it. */
+export interface Serving {
+  /** The workers of live processes; undefined where no process reports. */
+  readonly workers: readonly ReportedWorker[] | undefined;
+  /** The types that a process has declared workerless within the last day. */
+  readonly workerless: ReadonlySet<string>;
+  /** When the processes of the last day started, by id. */
+  readonly startedAt: ReadonlyMap<string, number>;
+}
+
+const nothingReported: Serving = { workers: undefined, workerless: new Set(), startedAt: new Map() };
+
+export const readServing = async (
+  history: History<object> | undefined,
   now: number,
   ctx?: object,
-): Promise<ReportedWorker[] | undefined> => {
+): Promise<Serving> => {
+  if (history === undefined) return nothingReported;
   const seenFrom = now - reporterKeptMs;
   const reporters = await history.listProcesses({ ctx, mayLag: true, seenFrom, limit: mostProcesses });
-  if (reporters.length === 0) return undefined;
-  return reporters
+  if (reporters.length === 0) return nothingReported;
+  const workers = reporters
     .map((reporter) => viewProcess(reporter, now))
     .filter(({ alive }) => alive)
-    .flatMap(({ workers }) => workers);
+    .flatMap((process) => process.workers);
+  return {
+    workers,
+    workerless: new Set(reporters.flatMap(({ info }) => parseProcessInfo(info).workerless)),
+    startedAt: new Map(reporters.map(({ id, startedAt }) => [id, startedAt])),
+  };
 };
 
 export const serves = (
@@ -130,13 +155,19 @@ export const serves = (
 ): boolean =>
   queues.some(({ name, claimAllTypes }) => name === queue && (claimAllTypes || typeNames.includes(typeName)));
 
-/** How many workers of live processes serve a queue and type; null where no process reports. */
-export const countWorkers = async (
-  history: History<object>,
-  ctx: object | undefined,
+/** How many workers serve a queue and type; null where no process reports. */
+export const countServing = (
+  { workers }: Serving,
   { queue, typeName }: { readonly queue: string; readonly typeName: string },
-  now: number,
-): Promise<number | null> => {
-  const workers = await listLiveWorkers(history, now, ctx);
-  return workers?.filter((worker) => serves(worker, queue, typeName)).length ?? null;
+): number | null => workers?.filter((worker) => serves(worker, queue, typeName)).length ?? null;
+
+/** The slots of the workers that serve a queue and type; null without such workers. */
+export const countSlots = (
+  { workers = [] }: Serving,
+  { queue, typeName }: { readonly queue: string; readonly typeName: string },
+): { readonly running: number; readonly concurrency: number } | null => {
+  const own = workers.filter((worker) => serves(worker, queue, typeName));
+  if (own.length === 0) return null;
+  const sum = (of: "running" | "concurrency"): number => own.reduce((total, worker) => total + worker[of], 0);
+  return { running: sum("running"), concurrency: sum("concurrency") };
 };

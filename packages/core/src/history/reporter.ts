@@ -46,6 +46,8 @@ export interface ReporterOptions {
   readonly observe: Observe;
   readonly deployment: string | null;
   readonly statistics: boolean;
+  /** The workerless types of this process. */
+  readonly workerless: readonly string[];
 }
 
 const noReporter: Reporter = {
@@ -66,7 +68,7 @@ export const createReporter = (options: ReporterOptions): Reporter => {
 };
 
 const startReporter = (
-  { store, runtime, observe, deployment }: ReporterOptions,
+  { store, runtime, observe, deployment, workerless }: ReporterOptions,
   history: History<object>,
 ): Reporter => {
   const { clock } = runtime;
@@ -149,10 +151,11 @@ const startReporter = (
     takeCounts(now);
     const processId = (id ??= runtime.createId());
     const startedAt = now - Math.round(clock.monotonic() - createdAt);
-    const info = readProcessInfo(
-      [...workers].map((describe) => describe()),
+    const info = readProcessInfo({
+      workers: [...workers].map((describe) => describe()),
+      workerless,
       ended,
-    );
+    });
     const reporter = { id: processId, deployment, startedAt, info };
     const open = [...rows.values()].filter(({ isOpen }) => isOpen);
     do {

@@ -24,7 +24,7 @@ import {
   type SlotCounts,
   bucketSizes,
 } from "./counts.ts";
-import { countWorkers } from "./processes.ts";
+import { countServing, countSlots, type Serving } from "./processes.ts";
 
 const knownOptions = {
   from: true,
@@ -186,6 +186,8 @@ const viewGroup = (
 export interface StartEstimate {
   /** How many live workers serve its queue and type; null without statistics. */
   readonly workers: number | null;
+  /** How many jobs these workers run, and how many they can; null without such workers. */
+  readonly slots: { readonly running: number; readonly concurrency: number } | null;
   readonly estimatedStart: Date | null;
 }
 
@@ -197,22 +199,36 @@ export interface JobsAhead {
 
 const paceMs = 5 * 60_000;
 
-/** The jobs ahead of it, at the pace at which its queue has come along in the last minutes. */
+/**
+ * The jobs ahead of it, at the pace of its queue in the last minutes. The pace is measured from the first bucket with a run, or
+ * from the start of the process that counted it: a queue that has been busy for ten seconds has the pace of ten seconds.
+ */
 export const estimateStart = async (
   engine: Engine,
   ctx: object | undefined,
   job: StateJob,
   { aheadInQueue, aheadCapped }: JobsAhead,
+  serving: Serving,
   now: number,
 ): Promise<StartEstimate> => {
   const { history } = engine.store;
-  if (!history) return { workers: null, estimatedStart: null };
-  const workers = await countWorkers(history, ctx, job, now);
-  if (!workers || aheadInQueue === 0 || aheadCapped) return { workers, estimatedStart: null };
-  const sum = emptyCounts();
+  if (!history) return { workers: null, slots: null, estimatedStart: null };
+  const workers = countServing(serving, job);
+  const slots = countSlots(serving, job);
+  if (!workers || aheadInQueue === 0 || aheadCapped) return { workers, slots, estimatedStart: null };
   const range = { from: now - paceMs, before: now, queues: [job.queue] };
+  let runs = 0;
+  let since = now;
   for await (const page of readCounted(history, ctx, range))
-    for (const { counts } of page) addStored(sum, counts);
-  const waitMs = (aheadInQueue / countOf(readCounts(sum).runTime)) * paceMs;
-  return { workers, estimatedStart: Number.isFinite(waitMs) ? new Date(Math.ceil(now + waitMs)) : null };
+    for (const { counts, from, processId } of page) {
+      const bucket = emptyCounts();
+      addStored(bucket, counts);
+      const count = countOf(readCounts(bucket).runTime);
+      if (count === 0) continue;
+      runs += count;
+      since = Math.min(since, Math.max(from, serving.startedAt.get(processId) ?? 0));
+    }
+  const waitMs = (aheadInQueue / runs) * Math.max(1, now - since);
+  const estimatedStart = Number.isFinite(waitMs) ? new Date(Math.ceil(now + waitMs)) : null;
+  return { workers, slots, estimatedStart };
 };

@@ -155,17 +155,27 @@ const typeOnlyMarker: TypeOnly<never> = Object.freeze({ "~leasehold": "type-only
 /** In `defineJobTypes`, gives an input or output its type without a schema: nothing is validated at run time. */
 export const typeOnly = <T>(): TypeOnly<T> => typeOnlyMarker;
 
-/** The job types of an application: `TDefs` for the compiler, `definitions` for the engine. */
-export interface JobTypes<TDefs> {
+/**
+ * The job types of an application: `TDefs` for the compiler, `definitions` for the engine. Accessors of a class, because a spread
+ * leaves them out: `{ ...a, ...b }` would have the types of `b` alone.
+ */
+export declare class JobTypes<TDefs> {
+  private constructor();
   /**
    * Defined by types alone: `definitions` has settings only, and at run time every name is allowed and every value
    * taken as it is. Otherwise a name that is not in `definitions` is an error.
    */
-  readonly acceptsAnyName: boolean;
-  readonly definitions: ReadonlyMap<string, RuntimeJobType>;
+  get acceptsAnyName(): boolean;
+  get definitions(): ReadonlyMap<string, RuntimeJobType>;
   /** Exists in the types only. */
   readonly "~definitions"?: TDefs;
 }
+
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- what the definitions mean, which only callers have
+const createJobTypes = <TDefs>(
+  acceptsAnyName: boolean,
+  definitions: ReadonlyMap<string, RuntimeJobType>,
+): JobTypes<TDefs> => Object.freeze(Object.create(Object.freeze({ acceptsAnyName, definitions })));
 
 /** The job types of whatever application. */
 export type AnyJobTypes = JobTypes<unknown>;
@@ -232,7 +242,7 @@ interface UnionJobTypeSettings<TDefs, TTypeName extends keyof TDefs> extends Job
  */
 export const defineUnionJobTypes = <TDefs extends CheckedUnionJobTypes<TDefs>>(
   settings: { readonly [K in keyof TDefs]?: UnionJobTypeSettings<TDefs, K> } = {},
-): JobTypes<TDefs> => Object.freeze({ acceptsAnyName: true, definitions: checkJobTypeSettings(settings) });
+): JobTypes<TDefs> => createJobTypes(true, checkJobTypeSettings(settings));
 
 /** If the compiler knew `group` from here, too, it would not know of which of two types its input is. */
 interface JobTypeEntry<TName extends string> extends Omit<JobTypeOptions<TName>, "group"> {
@@ -250,7 +260,7 @@ interface JobTypeEntry<TName extends string> extends Omit<JobTypeOptions<TName>,
  * @throws {InvalidOptionError} naming the entry and the option, as in `jobTypes["resize-image"].timeoutMs`.
  */
 export const defineJobTypes = <const T extends { readonly [K in keyof T]: JobTypeEntry<keyof T & string> }>(
-  definitions: T & CheckedJobTypes<T>,
+  definitions: { readonly [K in keyof T]: T[K] & CheckedJobTypes<T>[K] },
   // Without a name of its own, the compiler shows this type resolved, not as the schemas it comes from.
 ): JobTypes<{ -readonly [K in keyof T]: ResolveJobType<T[K]> }> =>
-  Object.freeze({ acceptsAnyName: false, definitions: checkJobTypeOptions(definitions) });
+  createJobTypes(false, checkJobTypeOptions(definitions));

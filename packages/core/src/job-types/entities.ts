@@ -7,7 +7,7 @@ export interface JobRecurrence {
   readonly id: string;
   /** The time it is for. The job may have been started later than that. */
   readonly nominalAt: Date;
-  /** How many times before this one were missed and are not made up for, counted up to 1,000. */
+  /** How many times right before this one were dropped, counted up to 1,000. */
   readonly missed: number;
 }
 

@@ -1,6 +1,6 @@
 import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { defineJobTypes, defineUnionJobTypes, typeOnly } from "./define.ts";
+import { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./define.ts";
 
 test("`group` knows the input of its type", () => {
   defineJobTypes({
@@ -17,6 +17,19 @@ test("`group` knows the input of its type", () => {
   defineUnionJobTypes<{ sync: { input: { accountId: string }; output: null } }>({
     sync: { group: ({ accountId }) => accountId },
   });
+});
+
+test("an entry without options leaves the other entries as they are", () => {
+  const jobTypes = defineJobTypes({
+    call: { input: typeOnly<{ tenant: string }>(), group: ({ tenant }) => tenant },
+    nothing: {},
+  });
+  expectTypeOf(jobTypes).toEqualTypeOf<
+    JobTypes<{
+      call: { input: { tenant: string }; output: null };
+      nothing: { input: null; output: null };
+    }>
+  >();
 });
 
 test("`group` returns a string, of an input that is there", () => {

@@ -4,6 +4,8 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { InvalidOptionError } from "../base/errors.ts";
 import { defineJobTypes, defineUnionJobTypes, typeOnly } from "./define.ts";
+import { createLeasehold } from "../leasehold.ts";
+import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
 
 /** As JavaScript would call it. */
 const define = defineJobTypes as (definitions: unknown) => ReturnType<typeof defineJobTypes>;
@@ -166,5 +168,29 @@ describe("settings of types that exist for the compiler only", () => {
     for (const [option, settings] of Object.entries(cases)) {
       expect(() => define(settings)).toThrow(expect.objectContaining({ code: "InvalidOption", option }));
     }
+  });
+});
+
+describe("definitions from several modules", () => {
+  const mail = { "send-mail": { input: typeOnly<{ to: string }>() } } as const;
+  const orders = { "place-order": { continuesTo: ["send-mail"] } } as const;
+
+  it("are combined in the argument of one call", async () => {
+    const leasehold = await createLeasehold({
+      stateAdapter: createInProcessStateAdapter(),
+      jobTypes: defineJobTypes({ ...mail, ...orders }),
+    });
+    await leasehold.startJobSequence({ typeName: "send-mail", input: { to: "Ada" } });
+    await leasehold.startJobSequence({ typeName: "place-order" });
+  });
+
+  it("are refused where the results of two calls are spread", async () => {
+    // oxlint-disable-next-line typescript/no-misused-spread -- the mistake that is refused
+    const jobTypes = { ...defineJobTypes(mail), ...defineUnionJobTypes<Record<string, never>>() };
+    const stateAdapter = createInProcessStateAdapter();
+    // @ts-expect-error -- the types of the first call would be missing
+    const creating = createLeasehold({ stateAdapter, jobTypes });
+    await expect(creating).rejects.toMatchObject({ code: "InvalidOption", option: "jobTypes" });
+    await expect(creating).rejects.toThrow("combine its arguments");
   });
 });

@@ -21,7 +21,7 @@ export const createJobTypeRegistry = (jobTypes: AnyJobTypes): JobTypeRegistry =>
   if (!(definitions instanceof Map)) {
     throw new InvalidOptionError(
       "jobTypes",
-      "must come from defineUnionJobTypes or defineJobTypes",
+      "must come from one call of defineUnionJobTypes or defineJobTypes: to combine definitions, combine its arguments",
       jobTypes,
     );
   }
@@ -89,6 +89,8 @@ export const requireTypeName = (named: string, found: string, of: "id" | "sequen
 /** What workers remove in the background; the rules of a moment, or none at all where everything is kept. */
 export interface Retention {
   readonly isUnlimited: boolean;
+  /** Whether sequences of this type are not kept at all once they have completed. */
+  keepsNothing(sequenceTypeName: string): boolean;
   rulesAt(now: number): PruneRule[];
 }
 
@@ -104,6 +106,8 @@ const keepActions: Rule = { sequenceTypeNames: [actionTypeName], completedMs: nu
 export const createRetention = (
   defaults: RetentionOptions | undefined,
   jobTypes: ReadonlyMap<string, RuntimeJobType>,
+  /** Whether the store can delete jobs when they complete. Otherwise all are kept until they are pruned. */
+  { canDiscard = false }: { readonly canDiscard?: boolean } = {},
 ): Retention => {
   const resolve = (own: RetentionOptions, sequenceTypeNames: readonly string[] | null): Rule => {
     // Null is a value: no limit.
@@ -115,8 +119,17 @@ export const createRetention = (
     retention === undefined ? [] : [resolve(retention, [typeName])],
   );
   if (jobTypes.get(actionTypeName)?.retention === undefined) rules.push(keepActions);
-  rules.push(resolve({}, null));
+  const others = resolve({}, null);
+  rules.push(others);
+  const ofTypes = new Map(
+    rules.flatMap(({ sequenceTypeNames, completedMs }) =>
+      (sequenceTypeNames ?? []).map((typeName) => [typeName, completedMs === 0]),
+    ),
+  );
+  const keepsNothing = (typeName: string): boolean => ofTypes.get(typeName) ?? others.completedMs === 0;
   return {
+    keepsNothing:
+      canDiscard && rules.some(({ completedMs }) => completedMs === 0) ? keepsNothing : () => false,
     isUnlimited: rules.every(({ completedMs, failedMs }) => completedMs === null && failedMs === null),
     rulesAt: (now) =>
       rules.map(({ sequenceTypeNames, completedMs, failedMs }) => ({

@@ -5,7 +5,10 @@ import { requireInteger, requireNestedOptions } from "../base/options.ts";
  * finished and is past its time, and nothing outside waits for it.
  */
 export interface RetentionOptions {
-  /** After a sequence has completed. `null`: no limit. Default: the instance's value, else no limit. */
+  /**
+   * After a sequence has completed. `null`: no limit. 0: a job that nothing else needs is deleted as it completes, so that a process
+   * that waits for it may not find it any more. Default: the instance's value, else no limit.
+   */
   readonly completedMs?: number | null | undefined;
   /** After a sequence has failed. `null`: no limit. Default: the instance's value, else no limit. */
   readonly failedMs?: number | null | undefined;

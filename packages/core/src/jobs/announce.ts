@@ -1,6 +1,6 @@
 import { restoreError } from "../base/stored-error.ts";
 import type { AfterCommit } from "../engine/engine.ts";
-import type { JobEventData } from "../observability/events.ts";
+import type { AttemptEventData, JobEventData } from "../observability/events.ts";
 import { isObserved, jobEventData } from "../observability/observe.ts";
 import type { FailureReason, JobReference, StateJob } from "../store/contract/job.ts";
 import type { JobOutcome, OutcomeResult } from "../store/contract/outcomes.ts";
@@ -8,18 +8,55 @@ import { blockerErrorText } from "../store/rules/dependants.ts";
 
 type AppliedResult = Extract<OutcomeResult, { kind: "applied" }>;
 
-/** What the world learns from an outcome that was applied. `data` is for who has the job's event data at hand. */
+/*
+ * Events come in one order, whichever way a change was made. docs/observability.md has it for users.
+ *
+ *   creation     jobSequenceCreated ─▶ jobCreated ─▶ the same of its blockers ─▶ jobBlocked
+ *   attempt      jobAttemptCompleted, jobAttemptFailed or jobAttemptRescheduled
+ *   ─▶ job       jobCompleted or jobFailed
+ *   ─▶ sequence  jobSequenceCompleted or jobSequenceFailed
+ *   ─▶ others    jobFailed and jobSequenceFailed of dependants, jobUnblocked
+ */
+
+// A worker that is notified of a job that is due later sleeps until then; for a distant one, a poll is soon enough.
+const hintHorizonMs = 60_000;
+
+export const announceCreation = (afterCommit: AfterCommit, job: StateJob): void => {
+  announceNewJob(afterCommit, job);
+  announceFirstStatus(afterCommit, job);
+};
+
+/** The first half of `announceCreation`, for a job whose blockers are not yet known. */
+export const announceNewJob = (afterCommit: AfterCommit, job: StateJob): void => {
+  const { observe } = afterCommit;
+  afterCommit.count(job, "created");
+  if (job.sequenceIndex === 0) observe("jobSequenceCreated", () => jobEventData(job));
+  const { scheduledAt, originId } = job;
+  observe("jobCreated", () => ({ scheduledAt, originId, ...jobEventData(job) }));
+};
+
+/** The other half: what the status of the new job means for others. */
+export const announceFirstStatus = (afterCommit: AfterCommit, job: StateJob): void => {
+  if (job.status === "blocked") afterCommit.observe("jobBlocked", () => jobEventData(job));
+  if (job.status === "pending" && job.scheduledAt - job.createdAt <= hintHorizonMs)
+    afterCommit.notify("jobScheduled", job.typeName);
+  if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
+};
+
+/** Reports an outcome that was applied, and notifies of it. `attempt` is that of a worker; none without a worker. */
 export const announceOutcome = (
   afterCommit: AfterCommit,
   job: StateJob,
   outcome: JobOutcome,
   result: AppliedResult,
-  data: () => JobEventData = () => jobEventData(job),
+  attempt?: () => AttemptEventData,
 ): void => {
+  if (attempt && isObserved(afterCommit.observe)) reportAttempt(afterCommit, outcome, attempt);
   if (outcome.kind === "complete") {
     afterCommit.count(job, "completed");
     if (outcome.continuedToId === null) afterCommit.notify("jobSequenceCompleted", job.sequenceId);
-    if (isObserved(afterCommit.observe)) reportCompletion(afterCommit, job, outcome, result, data);
+    if (isObserved(afterCommit.observe))
+      reportCompletion(afterCommit, job, outcome, result, attempt ?? (() => jobEventData(job)));
   }
   if (outcome.kind === "fail") {
     announceFailure(afterCommit, job, outcome.reason, outcome.error);
@@ -28,6 +65,21 @@ export const announceOutcome = (
   for (const unblocked of result.unblocked) {
     afterCommit.notify("jobScheduled", unblocked.typeName);
     afterCommit.observe("jobUnblocked", () => jobEventData(unblocked));
+  }
+};
+
+const reportAttempt = (
+  { observe }: AfterCommit,
+  outcome: JobOutcome,
+  attempt: () => AttemptEventData,
+): void => {
+  if (outcome.kind === "complete") observe("jobAttemptCompleted", attempt);
+  else if (outcome.kind === "release") {
+    if (outcome.schedule) observe("jobAttemptRescheduled", attempt);
+  } else {
+    const retryInMs =
+      outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
+    observe("jobAttemptFailed", () => ({ error: restoreError(outcome.error), retryInMs, ...attempt() }));
   }
 };
 

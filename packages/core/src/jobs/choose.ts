@@ -10,7 +10,7 @@ import type { AfterCommit, Engine } from "../engine/engine.ts";
 import { announceAfter, type OperationCall, runAtomically } from "../engine/operation.ts";
 import { decodeCursor, encodeCursor } from "../engine/pages.ts";
 import type { JobStatus, StateJob } from "../store/contract/job.ts";
-import type { JobPage } from "../store/contract/reads.ts";
+import type { JobFilter, JobPage } from "../store/contract/reads.ts";
 import { listedBy, parseJobFilterFor } from "./filter.ts";
 
 // Operations on jobs that are chosen by ids or by filter, in batches or as a dry run.
@@ -20,7 +20,7 @@ export const choiceOptions = { ids: true, filter: true, dryRun: true, limit: tru
 export interface ChoiceRules {
   /** The operation, for errors. Its cursors are valid for this operation only. */
   readonly operation: string;
-  /** The statuses that a filter finds. */
+  /** The statuses that the operation can change. A filter finds jobs in all of these, or in the ones that it names. */
   readonly statuses: readonly JobStatus[];
   /** The option with the ids. */
   readonly idsOption?: "ids" | "rootSequenceIds";
@@ -47,6 +47,22 @@ const chooseByIds = (options: Record<string, unknown>, idsOption: string): Chose
   };
 };
 
+/** A status that the operation cannot change is refused: it would find nothing, or other jobs than the caller meant. */
+const requireStatuses = (
+  { statuses: given }: JobFilter,
+  operation: string,
+  statuses: readonly JobStatus[],
+): void => {
+  const other = given?.find((status) => !statuses.includes(status));
+  if (other === undefined) return;
+  const names = statuses.map((status) => `"${status}"`).join(", ");
+  throw new InvalidOptionError(
+    "filter.status",
+    `must be a status that ${operation} changes: ${names}`,
+    other,
+  );
+};
+
 const chooseByFilter = async (
   engine: Engine,
   { options, ctx }: OperationCall<unknown>,
@@ -58,6 +74,7 @@ const chooseByFilter = async (
     requirePlainObject(options["filter"], "filter"),
     "filter.",
   );
+  requireStatuses(filter, operation, statuses);
   const limit = optionalInteger(options["limit"], "limit", 10_000, { min: 1, max: 100_000 });
   const ids = new Set<string>();
   let found = 0;
@@ -65,7 +82,7 @@ const chooseByFilter = async (
   do {
     const page: JobPage = await engine.store.listJobs({
       ctx,
-      filter: { ...filter, statuses },
+      filter: { statuses, ...filter },
       order: "oldest",
       limit: Math.min(batchSize, limit - found),
       after,
@@ -118,16 +135,23 @@ export type ChangeJobs<T> = (
   afterCommit: AfterCommit,
 ) => Promise<readonly T[]>;
 
+interface ChangeSettings {
+  /** All ids are one batch. */
+  readonly isOneCall?: boolean;
+  /** Finds what else to change once a batch has been changed, in batches. */
+  readonly findMore?: (ctx: object | undefined, ids: readonly string[]) => AsyncIterable<readonly string[]>;
+}
+
 /**
  * Changes the jobs that the options choose, and returns the results of `change`. Outside a transaction, each batch is a
- * transaction of its own; with `isOneCall`, all ids are one batch.
+ * transaction of its own.
  */
 export const changeChosen = async <T>(
   engine: Engine,
   call: OperationCall<unknown>,
   rules: ChoiceRules,
   change: ChangeJobs<T>,
-  { isOneCall = false }: { readonly isOneCall?: boolean } = {},
+  { isOneCall = false, findMore }: ChangeSettings = {},
 ): Promise<{ readonly results: readonly T[]; readonly cursor: string | null }> => {
   const { options, ctx } = call;
   const { operation, idsOption = "ids" } = rules;
@@ -140,18 +164,27 @@ export const changeChosen = async <T>(
       ? chooseByIds(options, idsOption)
       : await chooseByFilter(engine, call, rules);
   if (isDryRun) {
-    const results = await dryRun(engine, operation, ctx, (inner, afterCommit) =>
-      change(inner, ids, afterCommit),
-    );
+    const results = await dryRun(engine, operation, ctx, async (inner, afterCommit) => {
+      const changed = [...(await change(inner, ids, afterCommit))];
+      if (findMore)
+        for await (const more of findMore(inner, ids))
+          changed.push(...(await change(inner, more, afterCommit)));
+      return changed;
+    });
     return { results, cursor };
   }
   const results: T[] = [];
+  const changeBatch = async (batch: readonly string[]): Promise<void> => {
+    const changed = await announceAfter(engine, operation, ctx, (afterCommit) =>
+      change(ctx, batch, afterCommit),
+    );
+    results.push(...changed);
+  };
   const step = isOneCall ? Math.max(ids.length, 1) : batchSize;
   for (let from = 0; from < ids.length; from += step) {
     const batch = ids.slice(from, from + step);
-    results.push(
-      ...(await announceAfter(engine, operation, ctx, (afterCommit) => change(ctx, batch, afterCommit))),
-    );
+    await changeBatch(batch);
+    if (findMore) for await (const more of findMore(ctx, batch)) await changeBatch(more);
   }
   return { results, cursor };
 };

@@ -4,15 +4,17 @@ import { requireOptions } from "../base/options.ts";
 import { type AfterCommit, type Engine, runInScope } from "../engine/engine.ts";
 import type { RuntimeJobType } from "../job-types/options.ts";
 import { validateAgainstSchema } from "../job-types/registry.ts";
+import type { AttemptEventData } from "../observability/events.ts";
 import { traceContinuations } from "../observability/observe.ts";
 import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
 import type { StateJob } from "../store/contract/job.ts";
-import type { JobOutcome } from "../store/contract/outcomes.ts";
+import type { JobOutcome, OutcomeResult } from "../store/contract/outcomes.ts";
 import { ProcessMisuseError, refusalError } from "../store/errors.ts";
-import { announceOutcome } from "./announce.ts";
+import { isDiscardable } from "../store/rules/checks.ts";
+import { announceCreation, announceOutcome } from "./announce.ts";
 import { buildNewJob, continuationOptions, type JobRequest } from "./new-job.ts";
-import { announceCreation, createWithBlockers } from "./start.ts";
-import type { JobView } from "./view.ts";
+import { createWithBlockers } from "./start.ts";
+import { type JobView, viewContinuation } from "./view.ts";
 
 /*
  * A batch handler returns an array with a result for each job: the output of the job, or one of these.
@@ -78,6 +80,13 @@ const refuseOutput = ({ continuesTo = [] }: RuntimeJobType, typeName: string, ou
 const encode = ({ codec, maxPayloadBytes }: Engine, value: unknown): string =>
   encodePayload({ codec, value, path: "output", maxBytes: maxPayloadBytes });
 
+/**
+ * Whether the completion of this job, under a lease, asks the store to delete it. A sequence that a process is known to wait for
+ * is kept, so that the process can read the output.
+ */
+export const isDiscarded = ({ retention, listening }: Engine, job: StateJob): boolean =>
+  retention.keepsNothing(job.sequenceTypeName) && isDiscardable(job) && !listening.isAwaited(job.sequenceId);
+
 /** A job that the transaction has locked. */
 export interface LockedMember {
   readonly job: StateJob;
@@ -85,6 +94,8 @@ export interface LockedMember {
   readonly leaseToken: string | null;
   /** What the callback of a batch gets. */
   readonly view?: JobView | undefined;
+  /** Of the worker's attempt; undefined for workerless completion. */
+  readonly attempt?: (() => AttemptEventData) | undefined;
 }
 
 export interface CompletionRequest {
@@ -95,10 +106,14 @@ export interface CompletionRequest {
   readonly workerId: string | null;
   readonly callback: CompletionCallback;
   /** Called just before the outcomes are written; throws to call the completion off. */
-  readonly assertWanted?: () => void;
+  readonly beforeWrite?: (completion: Completion) => void;
+  /** Nothing follows in the transaction, so the store may commit it together with the outcomes. */
+  readonly isLast?: boolean;
 }
 
 export interface Completion {
+  /** The completed jobs, in the order of `outcomes`. */
+  readonly members: readonly LockedMember[];
   /** The completions that were written. */
   readonly outcomes: readonly JobOutcome[];
   /** The errors of jobs that have not been completed, by id. */
@@ -107,9 +122,9 @@ export interface Completion {
   readonly continuations: ReadonlyMap<string, StateJob>;
 }
 
-/** What a completion callback returns instead of an output when it continued the sequence. */
-export interface Continuation {
-  readonly continuation: StateJob;
+export interface WrittenCompletion extends Completion {
+  /** The store's time; null if it recognised the outcomes as written before, or if there are none. */
+  readonly at: number | null;
 }
 
 export type CompletionCallback = (options: object) => unknown;
@@ -131,8 +146,8 @@ export const completeAll = async (
   ctx: object,
   afterCommit: AfterCommit,
   request: CompletionRequest,
-): Promise<Completion> => {
-  const { members, isBatch, workerId, assertWanted } = request;
+): Promise<WrittenCompletion> => {
+  const { members, isBatch, workerId, beforeWrite, isLast } = request;
   const { results, continuations } = await (isBatch ? runBatchCallback : runCallback)(
     engine,
     ctx,
@@ -140,20 +155,28 @@ export const completeAll = async (
     request,
   );
   const failures = isBatch ? failuresIn(members, results) : noFailures;
-  const completed: StateJob[] = [];
+  const completed: LockedMember[] = [];
   const outcomes: JobOutcome[] = [];
   for (const index of inWriteOrder(members)) {
-    const { job, leaseToken } = members[index]!;
+    const member = members[index]!;
+    const { job, leaseToken } = member;
     if (failures.has(job.id)) continue;
     const continuedToId = continuations.get(job.id)?.id ?? null;
-    const output = continuedToId === null ? await encodeOutput(engine, job, results[index]) : null;
+    const encoded = continuedToId === null ? encodeOutput(engine, job, results[index]) : null;
+    // Only a type with a schema returns a promise; a batch must not wait once for each of its jobs.
+    const output = encoded instanceof Promise ? await encoded : encoded;
     const written = { jobId: job.id, leaseToken, locked: true, output, continuedToId };
-    completed.push(job);
-    outcomes.push({ kind: "complete", ...written, completedBy: workerId });
+    completed.push(member);
+    const isKept = continuedToId !== null || leaseToken === null || !isDiscarded(engine, job);
+    outcomes.push({ kind: "complete", ...written, completedBy: workerId, ...(!isKept && { keep: false }) });
   }
-  assertWanted?.();
-  if (outcomes.length > 0) await writeOutcomes(engine, ctx, afterCommit, completed, outcomes);
-  return { outcomes, failures, continuations };
+  const completion: Completion = { members: completed, outcomes, failures, continuations };
+  beforeWrite?.(completion);
+  if (outcomes.length === 0) return { ...completion, at: null };
+  const written = await engine.store.commitOutcomes({ ctx, outcomes, ...(isLast && { isLast }) });
+  announceCompletion(afterCommit, completion, written);
+  const [first] = written;
+  return { ...completion, at: first?.kind === "applied" ? first.at : null };
 };
 
 /** Positions by job id: the one order in which outcomes are written everywhere. */
@@ -175,13 +198,14 @@ const runCallback = async (
   { members, callback }: CompletionRequest,
 ): Promise<CallbackResults> => {
   const { job } = members[0]!;
-  let continuing: Promise<Continuation> | undefined;
-  const createContinuation = async (passed: unknown): Promise<Continuation> => {
+  let next: StateJob | undefined;
+  let continuing: Promise<object> | undefined;
+  const createContinuation = async (passed: unknown): Promise<object> => {
     const request = readContinuation(engine, job.typeName, passed);
-    const [continuation] = await createContinuations(engine, ctx, afterCommit, [{ job, request }]);
-    return { continuation: continuation! };
+    [next] = await createContinuations(engine, ctx, afterCommit, [{ job, request }]);
+    return viewContinuation(engine, next!);
   };
-  const continueWith = (passed: unknown): Promise<Continuation> => {
+  const continueWith = (passed: unknown): Promise<object> => {
     if (continuing) throw new ProcessMisuseError("continueWith can only be called once");
     continuing = createContinuation(passed);
     // A callback that throws before it awaits this must not leave an unhandled rejection.
@@ -193,11 +217,10 @@ const runCallback = async (
     callback({ ...ctx, continueWith }),
   );
   if (!continuing) return { results: [returned], continuations: new Map() };
-  const continuation = await continuing;
-  if (returned !== continuation) {
+  if (returned !== (await continuing)) {
     throw new ProcessMisuseError("A callback that calls continueWith must return its result");
   }
-  return { results: [null], continuations: new Map([[job.id, continuation.continuation]]) };
+  return { results: [null], continuations: new Map([[job.id, next!]]) };
 };
 
 /** `continueWith` returns a result; all continuations are created in one call when the callback has returned. */
@@ -223,19 +246,31 @@ const runBatchCallback = async (
   return { results, continuations: new Map(created.map((job, index) => [continued[index]!.job.id, job])) };
 };
 
-const writeOutcomes = async (
-  engine: Engine,
-  ctx: object,
+/** Announces what the store has answered to the outcomes. Throws if it refused one. */
+const announceCompletion = (
   afterCommit: AfterCommit,
-  jobs: readonly StateJob[],
-  outcomes: readonly JobOutcome[],
-): Promise<void> => {
-  const results = await engine.store.commitOutcomes({ ctx, outcomes });
+  { members, outcomes }: Completion,
+  results: readonly OutcomeResult[],
+): void => {
   for (const [index, result] of results.entries()) {
-    const job = jobs[index]!;
+    const { job, attempt } = members[index]!;
     if (result.kind === "refused") throw refusalError(job.id, result);
-    if (result.kind === "applied") announceOutcome(afterCommit, job, outcomes[index]!, result);
+    if (result.kind === "applied") announceOutcome(afterCommit, job, outcomes[index]!, result, attempt);
   }
+};
+
+/** For a completion that was committed although the answer of the store is lost. Only a plain one is committed with its answer. */
+export const announceLostCompletion = (
+  afterCommit: AfterCommit,
+  completion: Completion,
+  at: number,
+): void => {
+  const result: OutcomeResult = { kind: "applied", at, unblocked: [], cascaded: [] };
+  announceCompletion(
+    afterCommit,
+    completion,
+    completion.outcomes.map(() => result),
+  );
 };
 
 /** The options of `continueWith`, for a job of this type. */

@@ -155,6 +155,10 @@ export interface JobFilterOptions<
    * index finds the jobs.
    */
   readonly deduplicationKey?: OneOrMany<string> | undefined;
+  /** Jobs of these groups, of any type. An index finds the jobs of one group. Needs a store with limits. */
+  readonly group?: OneOrMany<string> | undefined;
+  /** Jobs that these recurring jobs have started. An index finds the jobs of one. Continuations do not count. */
+  readonly recurringJobId?: OneOrMany<string> | undefined;
   readonly sequenceId?: TJobId | undefined;
   readonly rootSequenceId?: TJobId | undefined;
   readonly failureReason?: OneOrMany<FailureReason> | undefined;
@@ -237,6 +241,13 @@ const fieldTable: FieldTable = {
     "--key <key>",
     "jobs started with this deduplication key",
   ),
+  group: many("text", "groups", "-g, --group <group>", "jobs of this group"),
+  recurringJobId: many(
+    "text",
+    "recurringJobIds",
+    "--recurring <id>",
+    "jobs that this recurring job has started",
+  ),
   sequenceId: one("id", "sequenceId", "--sequence <id>", "jobs of this sequence"),
   rootSequenceId: one("id", "rootSequenceId", "--root <id>", "jobs of the tree below this sequence"),
   fingerprint: many("text", "fingerprints", "--cause <fingerprint>", "failed with this kind of error"),
@@ -292,7 +303,7 @@ export const parseJobFilter = (passed: Record<string, unknown>, prefix = ""): Jo
   return filter;
 };
 
-/** The same, for a call. Only a store that keeps a history can find jobs by some of them. */
+/** The same, for a call. A filter may need an optional part of the store. */
 export const parseJobFilterFor = (
   store: StateStore,
   operation: string,
@@ -301,6 +312,8 @@ export const parseJobFilterFor = (
 ): JobFilter => {
   const filter = parseJobFilter(passed, prefix);
   if (filter.fingerprints !== undefined) requirePart(store, "history", operation);
+  if (filter.groups !== undefined) requirePart(store, "limits", operation);
+  if (filter.recurringJobIds !== undefined) requirePart(store, "recurring", operation);
   return filter;
 };
 

@@ -23,10 +23,10 @@ import {
   resolveJobSettings,
 } from "../job-types/settings.ts";
 import type { NewJob, NewJobDeduplication, OnDuplicate } from "../store/contract/creation.ts";
-import type { JobSettings, StateJob } from "../store/contract/job.ts";
-import { UnknownJobTypeError } from "../store/errors.ts";
+import type { JobSettings, Schedule, StateJob } from "../store/contract/job.ts";
+import { JobAttemptEndedError, UnknownJobTypeError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
-import type { DeduplicationOptions } from "./api/start.ts";
+import type { DebounceOptions, DeduplicationOptions } from "./api/start.ts";
 
 type Scope = NewJobDeduplication["scope"];
 
@@ -84,6 +84,39 @@ const parseDeduplication = (value: unknown): NewJobDeduplication | null => {
   };
 };
 
+interface Debounced {
+  readonly schedule: Schedule;
+  readonly deduplication: NewJobDeduplication;
+}
+
+/** `debounce` is short for a schedule and a deduplication, so it excludes both. */
+const parseDebounce = ({ debounce, schedule, deduplication }: JobRequest): Debounced | undefined => {
+  if (debounce === undefined) return undefined;
+  for (const [name, value] of Object.entries({ schedule, deduplication }))
+    if (value !== undefined)
+      throw new InvalidOptionError(name, "must be left out with `debounce`, which implies it", value);
+  const passed = requireNestedOptions<keyof DebounceOptions>(debounce, "debounce", {
+    key: true,
+    waitMs: true,
+    maxWaitMs: true,
+  });
+  const waitMs = requireInteger(passed.waitMs, "debounce.waitMs", { min: 1, max: longestDurationMs });
+  const maxWaitMs = requireInteger(passed.maxWaitMs, "debounce.maxWaitMs", {
+    min: waitMs,
+    max: longestDurationMs,
+  });
+  return {
+    schedule: { afterMs: waitMs },
+    deduplication: {
+      key: requireDeduplicationKey(passed.key, "debounce.key"),
+      // A start that finds the job running begins a second one, so that what has changed meanwhile is not lost.
+      scope: "pending",
+      windowMs: null,
+      onDuplicate: { debounce: { maxDelayMs: maxWaitMs } },
+    },
+  };
+};
+
 /** The options of a new job, unchecked. */
 export interface JobRequest extends Partial<UncheckedOptions<keyof JobSettings>> {
   readonly typeName: unknown;
@@ -91,11 +124,14 @@ export interface JobRequest extends Partial<UncheckedOptions<keyof JobSettings>>
   readonly id?: unknown;
   readonly schedule?: unknown;
   readonly deduplication?: unknown;
+  readonly debounce?: unknown;
   readonly detached?: unknown;
   readonly startBlockers?: unknown;
 }
 
-export const continuationOptions: OptionNames<keyof Omit<JobRequest, "deduplication" | "detached">> = {
+export const continuationOptions: OptionNames<
+  keyof Omit<JobRequest, "deduplication" | "debounce" | "detached">
+> = {
   ...jobSettingNames,
   typeName: true,
   input: true,
@@ -107,6 +143,7 @@ export const continuationOptions: OptionNames<keyof Omit<JobRequest, "deduplicat
 export const startOptions: OptionNames<keyof JobRequest> = {
   ...continuationOptions,
   deduplication: true,
+  debounce: true,
   detached: true,
 };
 
@@ -158,8 +195,9 @@ export const buildNewJob = (
   checkStartBlockers(typeName, type, request.startBlockers, `${path}startBlockers`);
   const id = request.id === undefined ? engine.createId() : requireId(request.id, "id");
   const settings = resolveJobSettings(readJobSettings(request), type, engine.defaults);
-  const schedule = parseSchedule(request.schedule);
-  const deduplication = parseDeduplication(request.deduplication);
+  const debounced = parseDebounce(request);
+  const schedule = debounced?.schedule ?? parseSchedule(request.schedule);
+  const deduplication = debounced?.deduplication ?? parseDeduplication(request.deduplication);
 
   if (settings.expireAfterMs !== null) requirePart(engine.store, "edits", "expireAfterMs");
   if (deduplication?.scope === "pending")
@@ -169,6 +207,10 @@ export const buildNewJob = (
   const isDetached = request.detached !== undefined && requireBoolean(request.detached, "detached");
 
   const origin = engine.scope.getStore()?.origin;
+  // The tree of a cancelled job does not grow. What is left to do, such as cleaning up, can be a tree of its own.
+  if (origin?.attempt?.abortReason === "cancelled" && !predecessor && !isDetached)
+    throw new JobAttemptEndedError(origin.jobId, "cancelled");
+  if (origin && !isDetached) origin.hasStarted = true;
   // A continuation stays in the tree of its sequence, a detached start in none but its own.
   const rootSequenceId = predecessor?.rootSequenceId ?? (isDetached ? id : (origin?.rootSequenceId ?? id));
   // Each property by its name: V8 would keep what begins with the properties of another object as a table, which is slow to

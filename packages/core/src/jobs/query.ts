@@ -242,6 +242,7 @@ export const listSequenceJobs = (engine: Engine, passed: unknown): Promise<JobLi
         order: "oldest",
         ...parsePage("sequence-jobs", options),
       });
+      if (page.jobs.length > 0) checkType(options["typeName"], page.jobs[0]!.sequenceTypeName);
       // Jobs created in the same moment come by id, which callers may choose.
       const jobs = [...page.jobs].sort((a, b) => a.sequenceIndex - b.sequenceIndex);
       return viewPage(engine, ctx, "sequence-jobs", { ...page, jobs });
@@ -250,13 +251,21 @@ export const listSequenceJobs = (engine: Engine, passed: unknown): Promise<JobLi
 
 export const listBlockers = (engine: Engine, passed: unknown): Promise<SequenceView[]> =>
   operation(engine, "jobs.listBlockers", passed, { options: viewFields }, async ({ options, ctx }) => {
-    const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [requireId(options["id"], "id")] });
+    const id = requireId(options["id"], "id");
+    const { typeName } = options;
+    const job = typeName === undefined ? undefined : await readJob(engine, ctx, id);
+    if (job) checkType(typeName, job.typeName);
+    const [blockers] = await engine.store.getBlockers({ ctx, jobIds: [id] });
     return blockers!.map((sequence) => viewSequence(engine, sequence));
   });
 
 export const listBlockedJobs = (engine: Engine, passed: unknown): Promise<JobListing<JobView>> =>
   operation(engine, "jobs.listBlocked", passed, { options: pageOfViewOptions }, async ({ options, ctx }) => {
     const sequenceId = requireId(options["id"], "id");
+    const { typeName } = options;
+    // The first job of a sequence has its id and type.
+    const first = typeName === undefined ? undefined : await readJob(engine, ctx, sequenceId);
+    if (first) checkType(typeName, first.typeName);
     const page = await engine.store.listBlockedJobs({
       ctx,
       sequenceId,

@@ -5,7 +5,7 @@ import { announceAfter, resolveTransaction, runAtomically } from "../engine/oper
 import { jobEventData, traceStart } from "../observability/observe.ts";
 import type { CreatedStateJob, NewJob } from "../store/contract/creation.ts";
 import type { StateJob, StateSequence } from "../store/contract/job.ts";
-import { announceFailure } from "./announce.ts";
+import { announceCreation, announceFirstStatus, announceNewJob } from "./announce.ts";
 import { buildNewJob, type JobRequest, startOptions } from "./new-job.ts";
 import { type StartedSequence, viewJobWithoutBlockers } from "./view.ts";
 
@@ -52,8 +52,6 @@ const requireDeclaredBlockers = async (
 };
 
 const maxBulkStarts = 100_000;
-
-const hintHorizonMs = 60_000;
 
 /** Starts one sequence, together with its blockers if its type has any. */
 export const startJobSequence = async (engine: Engine, passed: unknown): Promise<StartedSequence> => {
@@ -147,11 +145,14 @@ export const createWithBlockers = async (
   for (const [index, result] of results.entries()) {
     const started = matchRetriedStart(result, jobs[index]!);
     const callback = started.deduplicated ? undefined : callbacks[index];
-    const job =
-      callback === undefined
-        ? started.job
-        : await startBlockersOf(engine, ctx, afterCommit, started.job, callback);
-    announceStart(afterCommit, jobs[index]!, { ...started, job });
+    if (callback === undefined) {
+      announceStart(afterCommit, jobs[index]!, started);
+      created.push(started);
+      continue;
+    }
+    announceNewJob(afterCommit, started.job);
+    const job = await startBlockersOf(engine, ctx, afterCommit, started.job, callback);
+    announceFirstStatus(afterCommit, job);
     created.push({ ...started, job });
   }
   return created;
@@ -200,19 +201,4 @@ export const announceUpdate = (
   const { scheduledAt } = job;
   afterCommit.observe("jobUpdated", () => ({ scheduledAt, changedBy, ...jobEventData(job) }));
   if (mayRunEarlier && job.status === "pending") afterCommit.notify("jobScheduled", job.typeName);
-};
-
-export const announceCreation = (afterCommit: AfterCommit, job: StateJob): void => {
-  afterCommit.count(job, "created");
-  afterCommit.observe("jobCreated", () => ({
-    scheduledAt: job.scheduledAt,
-    originId: job.originId,
-    ...jobEventData(job),
-  }));
-  if (job.sequenceIndex === 0) afterCommit.observe("jobSequenceCreated", () => jobEventData(job));
-  if (job.status === "blocked") afterCommit.observe("jobBlocked", () => jobEventData(job));
-  // A woken worker that finds nothing runnable yet sleeps until this job is due; for a distant one a poll is soon enough.
-  if (job.status === "pending" && job.scheduledAt - job.createdAt <= hintHorizonMs)
-    afterCommit.notify("jobScheduled", job.typeName);
-  if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
 };

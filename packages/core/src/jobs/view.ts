@@ -164,6 +164,78 @@ const jobFields = (
 export const viewJobWithoutBlockers = (engine: Engine, job: StateJob): JobWithoutBlockers<JobView> =>
   jobFields(engine, job) as unknown as JobWithoutBlockers<JobView>;
 
+/** Decodes a payload when it is read: most callers of `continueWith` and `complete` only return what they got. */
+const decodeLater = (engine: Engine, view: Fields, name: string, text: string | null): void => {
+  const get = (): unknown => {
+    const value = decode(engine, text, name);
+    Object.defineProperty(view, name, { value, enumerable: true });
+    return value;
+  };
+  Object.defineProperty(view, name, { get, enumerable: true, configurable: true });
+};
+
+/** What `continueWith` returns: the new job. The sequences it waits for are not read. */
+export const viewContinuation = (engine: Engine, job: StateJob): object => {
+  const view = jobFields(engine, job, null);
+  decodeLater(engine, view, "input", job.input);
+  return view;
+};
+
+export interface CompletionFields {
+  readonly completedAt: number;
+  readonly completedBy: string | null;
+  readonly output: string | null;
+  readonly continuedToId: string | null;
+  /** Encoded, if the handler has reported any. */
+  readonly progress: string | undefined;
+}
+
+/** To decode a shorter one takes less time than to define a property that does so later. */
+const longOutput = 500;
+
+/**
+ * What `complete` returns to a handler: the job as it got it, completed. Each property by its name, because a copy by spreading
+ * takes six times as long.
+ */
+export const viewCompletedJob = (engine: Engine, running: JobView, completion: CompletionFields): object => {
+  const job = running as unknown as Fields;
+  const { completedAt, completedBy, output, continuedToId, progress } = completion;
+  const isLong = output !== null && output.length > longOutput;
+  const view: Fields = {
+    id: job["id"],
+    status: "completed",
+    typeName: job["typeName"],
+    sequenceId: job["sequenceId"],
+    sequenceTypeName: job["sequenceTypeName"],
+    rootSequenceId: job["rootSequenceId"],
+    originId: job["originId"],
+    queue: job["queue"],
+    priority: job["priority"],
+    input: job["input"],
+    createdAt: job["createdAt"],
+    scheduledAt: job["scheduledAt"],
+    attempt: job["attempt"],
+    maxAttempts: job["maxAttempts"],
+    timeoutMs: job["timeoutMs"],
+    group: job["group"],
+    expireAfterMs: job["expireAfterMs"],
+    progress: progress === undefined ? job["progress"] : decode(engine, progress, "progress"),
+    lastError: job["lastError"],
+    lastAttemptAt: job["lastAttemptAt"],
+    lastFailedAt: job["lastFailedAt"],
+    deduplicationKey: job["deduplicationKey"],
+    recurrence: job["recurrence"],
+    replacedBy: job["replacedBy"],
+    blockers: job["blockers"],
+    completedAt: new Date(completedAt),
+    completedBy,
+    continuedToId,
+    output: isLong || continuedToId !== null ? undefined : decode(engine, output, "output"),
+  };
+  if (isLong) decodeLater(engine, view, "output", output);
+  return view;
+};
+
 const sequenceFields = (engine: Engine, { first, current }: StateSequence): Fields => {
   const view: Fields = {
     id: first.id,

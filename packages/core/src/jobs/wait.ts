@@ -17,18 +17,28 @@ import {
   JobSequenceFailedError,
   WaitForJobSequenceCompletionTimeoutError,
 } from "../store/errors.ts";
+import type { WaitSettings } from "./api/operate.ts";
 import { viewFields } from "./view.ts";
 
 const defaultPollIntervalMs = 100;
 
 const defaultTimeoutMs = 30_000;
 
-// A sequence can be passed as it is, with the options of the call beside its own fields.
-const waitOptions: OptionNames = {
-  ...viewFields,
-  timeoutMs: true,
-  pollIntervalMs: true,
-  signal: true,
+const settingNames: OptionNames<keyof WaitSettings> = { timeoutMs: true, pollIntervalMs: true, signal: true };
+
+// A sequence can be passed as it is, with the settings of the call beside its own fields.
+const waitOptions: OptionNames = { ...viewFields, ...settingNames };
+
+const readOptions = (passed: unknown, settings: unknown): Record<string, unknown> => {
+  const options = requireOptions(passed, "waitForJobSequenceCompletion", waitOptions);
+  if (settings === undefined) return options;
+  const own = requireOptions(settings, "waitForJobSequenceCompletion", settingNames);
+  const given = Object.entries(own).filter(([, value]) => value !== undefined);
+  for (const [name, value] of given) {
+    if (options[name] === undefined) continue;
+    throw new InvalidOptionError(name, "must be in one of the two arguments, not in both", value);
+  }
+  return { ...options, ...Object.fromEntries(given) };
 };
 
 /**
@@ -38,8 +48,9 @@ const waitOptions: OptionNames = {
 export const waitForJobSequenceCompletion = async (
   engine: Engine,
   passed: unknown,
+  settings?: unknown,
 ): Promise<StateSequence> => {
-  const options = requireOptions(passed, "waitForJobSequenceCompletion", waitOptions);
+  const options = readOptions(passed, settings);
   const id = requireId(options["id"], "id");
   const typeName = requireName(options["typeName"], "typeName");
   const bounds = { min: 1, max: Number.MAX_SAFE_INTEGER };
@@ -58,14 +69,17 @@ export const waitForJobSequenceCompletion = async (
   const { clock } = engine.runtime;
   const deadline = clock.monotonic() + timeoutMs;
   let wake = new AbortController();
-  const onWake = (): void => wake.abort();
+  const subscribed = new AbortController();
+  const onWake = (): void => {
+    subscribed.abort();
+    wake.abort();
+  };
   const { closed } = engine.lifecycle;
   for (const ending of [signal, closed]) ending?.addEventListener("abort", onWake);
   const listening = engine.listening.listen("jobSequenceCompleted", [id], onWake);
-  const subscribed = new AbortController();
   void listening.then(() => subscribed.abort());
   // A slow subscription must not delay the answer.
-  await sleep(clock, pollIntervalMs, subscribed.signal);
+  if (!signal?.aborted) await sleep(clock, Math.min(pollIntervalMs, timeoutMs), subscribed.signal);
   try {
     let storeError: unknown;
     let isPoll = false;

@@ -9,17 +9,15 @@ import {
 } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
 import { announceAfter, operation } from "../engine/operation.ts";
-import { defaultQueue } from "../job-types/settings.ts";
-import type { LimitRuleChange, LimitScope, LimitUse } from "../store/contract/limits.ts";
+import { encodeCursor, pageOptions, parsePage } from "../engine/pages.ts";
+import { parseSchedule } from "../job-types/settings.ts";
+import type { GroupPage, LimitRuleChange, LimitScope, LimitUse } from "../store/contract/limits.ts";
 import { VersionMismatchError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
 import { emptyLimitRule } from "../store/rules/limits.ts";
-import type { LimitState, GroupState } from "./api.ts";
-import { type LimitRuleOptions, parseLimitRule } from "./rule.ts";
-
-type Options = Record<string, unknown>;
-
-const scopeOptions: OptionNames = { queue: true, typeName: true };
+import type { GroupListing, LimitState } from "./api.ts";
+import { type LimitRuleOptions, parseLimitRule, parseNamedGroup } from "./rule.ts";
+import { parseScope, parseTypeScope, scopeOptions } from "./scope.ts";
 
 const ruleOptions: OptionNames<keyof LimitRuleOptions> = {
   paused: true,
@@ -29,26 +27,13 @@ const ruleOptions: OptionNames<keyof LimitRuleOptions> = {
   weights: true,
 };
 
-/** A type has to be named if `typeName` is required; otherwise a queue is enough. */
-const parseScope = (engine: Engine, { queue, typeName }: Options): LimitScope => {
-  if (typeName === undefined) {
-    if (queue === undefined) throw new InvalidOptionError("queue", "or `typeName` is required");
-    return { queue: requireName(queue, "queue"), typeName: null };
-  }
-  const name = requireName(typeName, "typeName");
-  const type = engine.jobTypes.get(name);
-  return {
-    queue: queue === undefined ? (type.queue ?? defaultQueue) : requireName(queue, "queue"),
-    typeName: name,
-  };
-};
+const toDate = (time: number | null): Date | null => (time === null ? null : new Date(time));
 
-const parseTypeScope = (engine: Engine, options: Options): LimitScope & { readonly typeName: string } => {
-  const typeName = requireName(options["typeName"], "typeName");
-  return { ...parseScope(engine, options), typeName };
-};
-
-const viewLimits = ({ rule, ...use }: LimitUse): LimitState => ({ ...rule, ...use });
+const viewLimits = ({ rule: { pausedUntil, ...rule }, ...use }: LimitUse): LimitState => ({
+  ...rule,
+  pausedUntil: toDate(pausedUntil),
+  ...use,
+});
 
 const findLimits = async (
   engine: Engine,
@@ -61,13 +46,16 @@ const findLimits = async (
   // There is nothing to list where there is no rule, nor a job with a group.
   if (found !== undefined) return viewLimits(found);
   const rule = emptyLimitRule(scope.queue, scope.typeName);
-  return { ...rule, running: 0, tokens: null, claimableGroups: 0, throttledGroups: 0 };
+  return viewLimits({ rule, running: 0, tokens: null, claimableGroups: 0, throttledGroups: 0 });
 };
 
 const describeScope = ({ queue, typeName }: LimitScope): string =>
   typeName === null ? `rule of queue "${queue}"` : `rule of job type "${typeName}" in queue "${queue}"`;
 
-/** Whether throttled jobs may run after this change. */
+/**
+ * Whether throttled jobs may run after this change, or workers have to wake earlier than they know: a pause may get an end that
+ * it did not have.
+ */
 const mayOpen = (change: LimitRuleChange): boolean =>
   change.paused !== true || Object.keys(change).length > 1;
 
@@ -94,26 +82,49 @@ export const setLimits = (engine: Engine, passed: unknown): Promise<LimitState> 
     engine,
     "limits.set",
     passed,
-    { options: { ...scopeOptions, ...ruleOptions, expectedVersion: true } },
+    { options: { ...scopeOptions, ...ruleOptions, group: true, expectedVersion: true }, part: "limits" },
     async ({ options, ctx }) => {
-      const scope = parseScope(engine, options);
-      const change = parseLimitRule(options as Parameters<typeof parseLimitRule>[0]);
+      const given = options as Parameters<typeof parseLimitRule>[0];
+      const group = options["group"] === undefined ? undefined : requireName(options["group"], "group");
+      const change = group === undefined ? parseLimitRule(given) : parseNamedGroup(group, given);
       if (Object.keys(change).length === 0) {
-        const names = Object.keys(ruleOptions).map((name) => `\`${name}\``);
+        const parts = group === undefined ? Object.keys(ruleOptions) : ["concurrency", "rate"];
+        const names = parts.map((name) => `\`${name}\``);
         throw new InvalidOptionError("options", `must have at least one of ${names.join(", ")}`);
       }
       const expectedVersion =
         options["expectedVersion"] === undefined
           ? undefined
           : requireInteger(options["expectedVersion"], "expectedVersion", { min: 0, max: largestInt32 });
+      const parse = group === undefined ? parseScope : parseTypeScope;
+      const scope = await parse(engine, "limits.set", ctx, options);
       return changeRule(engine, "limits.set", ctx, scope, change, expectedVersion);
     },
   );
 
 export const pause = (engine: Engine, passed: unknown): Promise<LimitState> =>
-  operation(engine, "limits.pause", passed, { options: scopeOptions }, async ({ options, ctx }) => {
-    return changeRule(engine, "limits.pause", ctx, parseScope(engine, options), { paused: true });
-  });
+  operation(
+    engine,
+    "limits.pause",
+    passed,
+    { options: { ...scopeOptions, group: true, until: true }, part: "limits" },
+    async ({ options, ctx, part: limits }) => {
+      const until = options["until"] === undefined ? null : parseSchedule(options["until"], "until");
+      if (options["group"] === undefined) {
+        const scope = await parseScope(engine, "limits.pause", ctx, options);
+        const change = { paused: true, ...(until !== null && { pauseUntil: until }) };
+        return changeRule(engine, "limits.pause", ctx, scope, change);
+      }
+      const group = requireName(options["group"], "group");
+      const scope = await parseTypeScope(engine, "limits.pause", ctx, options);
+      return announceAfter(engine, "limits.pause", ctx, async (afterCommit) => {
+        await limits.pauseGroup({ ctx, ...scope, group, until });
+        // A pause may get an end that it did not have: workers have to wake then.
+        if (until !== null) afterCommit.notify("queueResumed", scope.queue);
+        return findLimits(engine, "limits.pause", ctx, scope);
+      });
+    },
+  );
 
 export const resume = (engine: Engine, passed: unknown): Promise<LimitState> =>
   operation(
@@ -122,11 +133,13 @@ export const resume = (engine: Engine, passed: unknown): Promise<LimitState> =>
     passed,
     { options: { ...scopeOptions, group: true }, part: "limits" },
     async ({ options, ctx, part: limits }) => {
-      if (options["group"] === undefined)
-        return changeRule(engine, "limits.resume", ctx, parseScope(engine, options), { paused: false });
+      if (options["group"] === undefined) {
+        const scope = await parseScope(engine, "limits.resume", ctx, options);
+        return changeRule(engine, "limits.resume", ctx, scope, { paused: false });
+      }
 
       const group = requireName(options["group"], "group");
-      const scope = parseTypeScope(engine, options);
+      const scope = await parseTypeScope(engine, "limits.resume", ctx, options);
       return announceAfter(engine, "limits.resume", ctx, async (afterCommit) => {
         if (await limits.resumeGroup({ ctx, ...scope, group }))
           afterCommit.notify("queueResumed", scope.queue);
@@ -148,24 +161,42 @@ export const listLimits = (engine: Engine, passed: unknown = {}): Promise<LimitS
     },
   );
 
-export const listGroups = (engine: Engine, passed: unknown): Promise<GroupState[]> =>
+const kind = "groups";
+
+const mostReads = 4;
+
+export const listGroups = (engine: Engine, passed: unknown): Promise<GroupListing> =>
   operation(
     engine,
     "limits.listGroups",
     passed,
-    { options: { ...scopeOptions, throttled: true, order: true, limit: true }, part: "limits" },
+    { options: { ...scopeOptions, throttled: true, order: true, ...pageOptions }, part: "limits" },
     async ({ options, ctx, part }) => {
-      const { throttled, order = "waiting", limit = 50 } = options;
-      const groups = await part.listGroups({
-        ctx,
-        ...parseTypeScope(engine, options),
+      const { throttled, order = "name" } = options;
+      const wanted = {
         throttled: throttled === undefined ? undefined : requireBoolean(throttled, "throttled"),
-        order: requireOneOf(order, "order", ["waiting", "running"]),
-        limit: requireInteger(limit, "limit", { min: 1, max: 1_000 }),
-      });
-      return groups.map(({ waitingSince, ...group }) => ({
-        ...group,
-        waitingSince: waitingSince === null ? null : new Date(waitingSince),
-      }));
+        order: requireOneOf(order, "order", ["name", "waiting", "running"]),
+      };
+      const { limit, after } = parsePage(kind, options);
+      if (after !== null && wanted.order !== "name")
+        throw new InvalidOptionError("cursor", 'needs the order "name"');
+      const scope = await parseTypeScope(engine, "limits.listGroups", ctx, options);
+      const look = (from: string | null, most: number): Promise<GroupPage> =>
+        part.listGroups({ ctx, ...scope, ...wanted, after: from, limit: most });
+      let page = await look(after?.id ?? null, limit);
+      // A store reads a bounded number of groups at a time, of which few may match.
+      for (let reads = 1; page.next !== null && page.groups.length < limit && reads < mostReads; reads += 1) {
+        const { groups, next } = page;
+        const rest = await look(next, limit - groups.length);
+        page = { groups: [...groups, ...rest.groups], next: rest.next };
+      }
+      return {
+        groups: page.groups.map(({ waitingSince, pausedUntil, ...group }) => ({
+          ...group,
+          waitingSince: toDate(waitingSince),
+          pausedUntil: toDate(pausedUntil),
+        })),
+        cursor: page.next === null ? null : encodeCursor(kind, { createdAt: 0, id: page.next }),
+      };
     },
   );

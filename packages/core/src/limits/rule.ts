@@ -11,13 +11,19 @@ import {
   type UncheckedOptions,
 } from "../base/options.ts";
 import type { LimitValues, RateLimit, LimitRuleChange } from "../store/contract/limits.ts";
+import { mostNamedGroups } from "../store/rules/limits.ts";
 
-/** A rate as it is given: without `burst`, as many as would come in 50 ms may come at once. */
+/**
+ * `limit` starts for each `perMs`. Without `burst` there are never more than `limit` starts in any time of `perMs`. With it, up to
+ * `burst` jobs start at once, and from then on one every `perMs / limit`: never more than `burst + limit - 1` in any time of
+ * `perMs`.
+ */
 export interface RateLimitOptions extends Omit<RateLimit, "burst"> {
-  readonly burst?: number | undefined;
+  /** From 1 to `limit`. */
+  readonly burst?: number | null | undefined;
 }
 
-/** The limits of each group. What is not named has no limit. */
+/** The limits of each group. What is not named stays as it is; null removes it. */
 export interface GroupLimitOptions {
   readonly concurrency?: number | null | undefined;
   readonly rate?: RateLimitOptions | null | undefined;
@@ -29,17 +35,17 @@ export interface LimitRuleOptions {
   readonly paused?: boolean | undefined;
   /** How many jobs may run at once, over all workers. */
   readonly concurrency?: number | null | undefined;
-  /** Never more than `limit` jobs are started in any time of `perMs`, over all workers. */
+  /** How many jobs start in a time, over all workers. */
   readonly rate?: RateLimitOptions | null | undefined;
   /** Limits for each group. For a queue: for each group of each of its types. */
   readonly perGroup?: GroupLimitOptions | null | undefined;
-  /** How many turns a group gets for each turn of another, from 0.001 to 1,000. Groups that are not named have 1. */
-  readonly weights?: Readonly<Record<string, number>> | null | undefined;
+  /**
+   * How many turns a group gets for each turn of another, from 0.001 to 1,000. Groups that are not named keep what they have,
+   * which is 1 if it was never set; null removes the weight of a group.
+   */
+  readonly weights?: Readonly<Record<string, number | null>> | null | undefined;
 }
 
-const defaultBurstMs = 50;
-
-const mostWeights = 1_000;
 /** A token takes a whole number of microseconds to come. */
 const mostPerMs = 1_000;
 
@@ -63,53 +69,64 @@ const parseRate = (value: unknown, option: string): RateLimit => {
   const perMs = requireInteger(given.perMs, `${option}.perMs`, { min: 1, max: longestDurationMs });
   const most = Math.min(largestInt32, perMs * mostPerMs);
   const limit = requireInteger(given.limit, `${option}.limit`, { min: 1, max: most });
-  const usualBurst = Math.min(limit, Math.max(1, Math.floor((limit * defaultBurstMs) / perMs)));
-  const burst =
-    given.burst === undefined
-      ? usualBurst
-      : requireInteger(given.burst, `${option}.burst`, { min: 1, max: limit });
+  const burst = orNull(given.burst ?? null, (value) =>
+    requireInteger(value, `${option}.burst`, { min: 1, max: limit }),
+  );
   return { limit, perMs, burst };
 };
 
-const parseGroupLimits = (value: unknown, option: string): LimitValues => {
-  const { concurrency = null, rate = null } = requireNestedOptions<keyof GroupLimitOptions>(value, option, {
-    concurrency: true,
-    rate: true,
-  });
-  return {
-    concurrency: orNull(concurrency, (given) => parseConcurrency(given, `${option}.concurrency`)),
-    rate: orNull(rate, (given) => parseRate(given, `${option}.rate`)),
-  };
+const parseLimits = (
+  { concurrency, rate }: UncheckedOptions<keyof GroupLimitOptions>,
+  prefix: string,
+): Partial<LimitValues> => ({
+  ...(concurrency !== undefined && {
+    concurrency: orNull(concurrency, (given) => parseConcurrency(given, `${prefix}concurrency`)),
+  }),
+  ...(rate !== undefined && { rate: orNull(rate, (given) => parseRate(given, `${prefix}rate`)) }),
+});
+
+const parseGroupLimits = (value: unknown, option: string): Partial<LimitValues> => {
+  const names = { concurrency: true, rate: true } as const;
+  return parseLimits(requireNestedOptions<keyof GroupLimitOptions>(value, option, names), `${option}.`);
 };
 
-const parseWeights = (value: unknown, option: string): Record<string, number> => {
+const parseWeights = (value: unknown, option: string): Record<string, number | null> => {
   const entries = Object.entries(requirePlainObject(value, option));
-  if (entries.length > mostWeights)
+  if (entries.length > mostNamedGroups)
     throw new InvalidOptionError(
       option,
-      `must name at most ${mostWeights} groups; it names ${entries.length}`,
+      `must name at most ${mostNamedGroups} groups; it names ${entries.length}`,
     );
   return Object.fromEntries(
     entries.map(([group, weight]) => {
       const path = `${option}[${JSON.stringify(group.slice(0, 200))}]`;
       requireName(group, path);
-      return [group, requireNumber(weight, path, { min: 0.001, max: 1_000 })];
+      return [group, orNull(weight, (given) => requireNumber(given, path, { min: 0.001, max: 1_000 }))];
     }),
   );
 };
 
-type Parts = { -readonly [K in keyof LimitRuleChange]: LimitRuleChange[K] };
+/** Reads the limits of one group. Other parts of a rule are not for a single group. */
+export const parseNamedGroup = (
+  group: string,
+  given: UncheckedOptions<keyof LimitRuleOptions>,
+): LimitRuleChange => {
+  for (const part of ["paused", "perGroup", "weights"] as const)
+    if (given[part] !== undefined)
+      throw new InvalidOptionError(part, "cannot be set with `group`; only `concurrency` and `rate` can");
+  const limits = parseLimits(given, "");
+  return Object.keys(limits).length === 0 ? {} : { groups: { [group]: limits } };
+};
 
 /** Reads the parts of a rule that are named. */
 export const parseLimitRule = (given: UncheckedOptions<keyof LimitRuleOptions>): LimitRuleChange => {
-  const { paused, concurrency, rate, perGroup, weights } = given;
-  const change: Parts = {};
-  if (paused !== undefined) change.paused = requireBoolean(paused, "paused");
-  if (concurrency !== undefined)
-    change.concurrency = orNull(concurrency, (value) => parseConcurrency(value, "concurrency"));
-  if (rate !== undefined) change.rate = orNull(rate, (value) => parseRate(value, "rate"));
-  if (perGroup !== undefined)
-    change.perGroup = orNull(perGroup, (value) => parseGroupLimits(value, "perGroup"));
-  if (weights !== undefined) change.weights = weights === null ? {} : parseWeights(weights, "weights");
-  return change;
+  const { paused, perGroup, weights } = given;
+  return {
+    ...(paused !== undefined && { paused: requireBoolean(paused, "paused") }),
+    ...parseLimits(given, ""),
+    ...(perGroup !== undefined && {
+      perGroup: orNull(perGroup, (value) => parseGroupLimits(value, "perGroup")),
+    }),
+    ...(weights !== undefined && { weights: orNull(weights, (value) => parseWeights(value, "weights")) }),
+  };
 };

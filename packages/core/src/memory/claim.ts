@@ -69,12 +69,18 @@ export const nextRunnableIn: Operation<"nextRunnableIn"> = ({ queues }, { reques
 };
 
 /** Counts the jobs that run before this one when it is due, as far as that is known now. */
-export const countAhead: Operation<"countAhead"> = ({ jobs, queues }, { jobId, cap }, now) => {
+export const countAhead: Operation<"countAhead"> = (
+  { jobs, queues },
+  { jobId, cap, typeNames, exceptTypeNames = [] },
+  now,
+) => {
   const job = jobs.get(jobId);
   if (job?.row.status !== "pending") return null;
   const { queue, typeName, group, scheduledAt } = job.row;
   let ahead = 0;
-  for (const { groups, leased } of typesOf(queues.get(queue), group === null ? null : [typeName])) {
+  const wanted = typesOf(queues.get(queue), group === null ? (typeNames ?? null) : [typeName]);
+  for (const { groups, leased, typeName: other } of wanted) {
+    if (exceptTypeNames.includes(other)) continue;
     const place = groups.get(group);
     for (const other of place === undefined ? [] : dueIn(place.pending, Math.max(now, scheduledAt))) {
       if (ahead === cap || byClaimOrder(other, job) >= 0) break;

@@ -1,6 +1,7 @@
 import type { NewJob } from "../store/contract/creation.ts";
 import { referenceTo } from "../store/contract/job.ts";
 import { BlockerCycleError, JobAlreadyExistsError, JobNotFoundError } from "../store/errors.ts";
+import { assertIdsGiven } from "../store/rules/checks.ts";
 import { failureBy } from "../store/rules/dependants.ts";
 import { isWaiting, replaced } from "../store/rules/edits.ts";
 import { isJobPastRetention, readPruneRules } from "../store/rules/prune.ts";
@@ -50,6 +51,7 @@ const findEarlier = (rows: Rows, job: NewJob, now: number): JobRecord | undefine
 };
 
 export const createJobs: Operation<"createJobs"> = (rows, { jobs }, now) => {
+  assertIdsGiven(jobs);
   assertCreatable(rows, jobs);
   return jobs.map((job) => {
     const earlier = findEarlier(rows, job, now);

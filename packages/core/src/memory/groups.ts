@@ -56,6 +56,7 @@ export interface GroupQueue {
   virtualTime: number;
   bucketFullAt: number;
   stoppedBy: string | null;
+  pausedUntil: number | null;
   /** The last claim could take no job of the group. It gets no credit for that time. */
   isResting: boolean;
 }
@@ -162,9 +163,16 @@ export const openType = (queues: ClaimQueues, name: string, typeName: string): Q
 };
 
 type GroupName = Pick<StateJob, "queue" | "typeName" | "group">;
-const newGroup = { orderedJobs: 0, virtualTime: 0, bucketFullAt: 0, stoppedBy: null, isResting: true };
+const newGroup = {
+  orderedJobs: 0,
+  virtualTime: 0,
+  bucketFullAt: 0,
+  stoppedBy: null,
+  pausedUntil: null,
+  isResting: true,
+};
 
-const openGroup = (queues: ClaimQueues, { queue, typeName, group }: GroupName): GroupQueue => {
+export const openGroup = (queues: ClaimQueues, { queue, typeName, group }: GroupName): GroupQueue => {
   const type = openType(queues, queue, typeName);
   return getOrAdd(type.groups, group, () => {
     queues.groupKeys += 1;

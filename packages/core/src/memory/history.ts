@@ -1,14 +1,20 @@
 import type { BucketKey, FailedJobs, StateAttempt } from "../store/contract/history.ts";
 import { mostAttempts } from "../store/contract/history.ts";
-import { byBytes, filtered, groupBy, isOneOf } from "./reads.ts";
+import { byBytes } from "../store/rules/group-pages.ts";
+import { filtered, groupBy, isOneOf } from "./reads.ts";
 import { assign, type JobRecord } from "./groups.ts";
 import { type Operation, put, type Rows } from "./rows.ts";
 
-/** Adds an attempt. If the job has failed with it, the job gets its fingerprint. */
-export const recordAttempt = (rows: Rows, record: JobRecord, attempt: StateAttempt): void => {
+/** Adds an attempt. If the job has failed with it, the job gets the fingerprint. */
+export const recordAttempt = (
+  rows: Rows,
+  record: JobRecord,
+  attempt: StateAttempt,
+  fingerprint: string | null = attempt.fingerprint,
+): void => {
   assign(rows.journal, record, {
     attempts: [attempt, ...record.attempts.slice(0, mostAttempts - 1)],
-    fingerprint: record.row.status === "failed" ? attempt.fingerprint : null,
+    fingerprint: record.row.status === "failed" ? fingerprint : null,
   });
 };
 

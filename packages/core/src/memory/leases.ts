@@ -1,23 +1,23 @@
 import { assertLeaseDuration, findRefusal, refuse } from "../store/rules/checks.ts";
 import { checkUpdate, expiresAt, updated } from "../store/rules/edits.ts";
-import { expired, expiredAttempt, reaped } from "../store/rules/transitions.ts";
+import { expired, expiredAttempt, reaped, renewed } from "../store/rules/transitions.ts";
 import type { ExpiredJob } from "../store/contract/edits.ts";
 import type { ReapedJob } from "../store/contract/claims.ts";
 import { failDependants } from "./dependants.ts";
 import { stopGroup } from "./groups.ts";
 import { recordAttempt } from "./history.ts";
+import { deleteIdleGroups } from "./limits.ts";
 import { type Operation, sequenceOf, update } from "./rows.ts";
 
 export const renewLeases: Operation<"renewLeases"> = (rows, { leases }, now) => {
   for (const { leaseMs } of leases) assertLeaseDuration(leaseMs);
-  return leases.map(({ jobId, leaseToken, leaseMs, progress }) => {
-    const record = rows.jobs.get(jobId);
+  return leases.map((lease) => {
+    const record = rows.jobs.get(lease.jobId);
     if (record === undefined) return refuse("not_found", undefined);
-    const refusal = findRefusal(record.row, leaseToken, now);
+    const refusal = findRefusal(record.row, lease.leaseToken, now);
     if (refusal !== undefined) return refusal;
-    const leasedUntil = now + leaseMs;
-    update(rows, record, { ...record.row, leasedUntil, progress: progress ?? record.row.progress });
-    return { kind: "renewed", leasedUntil };
+    update(rows, record, renewed(record.row, lease, now));
+    return { kind: "renewed", leasedUntil: now + lease.leaseMs };
   });
 };
 
@@ -33,14 +33,15 @@ export const lockHeldJobs: Operation<"lockHeldJobs"> = (rows, { leases }, now) =
 export const lockSequence: Operation<"lockSequence"> = (rows, { sequenceId }) => sequenceOf(rows, sequenceId);
 
 export const reapExpiredLeases: Operation<"reapExpiredLeases"> = (rows, call, now) => {
+  deleteIdleGroups(rows, now);
   const jobs: ReapedJob[] = [];
   while (jobs.length < call.limit) {
     const record = rows.leases.first();
     if (record === undefined || (record.row.leasedUntil ?? 0) > now) break;
     const previouslyLeasedBy = record.row.leasedBy;
-    const attempt = expiredAttempt(record.row, call);
+    const attempt = expiredAttempt(record.row);
     update(rows, record, reaped(record.row, call, now));
-    recordAttempt(rows, record, attempt);
+    recordAttempt(rows, record, attempt, call.fingerprint ?? null);
     const { row } = record;
     if (row.status === "failed") stopGroup(rows, row);
     const cascaded = row.status === "failed" ? failDependants(rows, row.sequenceId, now) : [];

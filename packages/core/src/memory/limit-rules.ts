@@ -1,8 +1,19 @@
 import type { GroupUse, LimitScope, LimitUse, RateLimit } from "../store/contract/limits.ts";
 import { changedLimitRule, compareScopes, emptyLimitRule, keepSpent } from "../store/rules/limits.ts";
-import { type RulesOver, selectGroups, tokensLeft } from "../store/rules/limits.ts";
+import { describePause, endOfPause, ruleAt } from "../store/rules/pauses.ts";
+import { byBytes, groupsToRead, readUpTo, selectGroups } from "../store/rules/group-pages.ts";
+import { limitsOfGroup, type RulesOver, tokensLeft } from "../store/rules/limits.ts";
 import { assign, claimableAt, dueIn, type GroupQueue, hasJobs, inUse, type JobRecord } from "./groups.ts";
-import { limitsOf, openQueue, openType, type Queue, type QueueType, resume, rulesOver } from "./groups.ts";
+import {
+  limitsOf,
+  openGroup,
+  openQueue,
+  openType,
+  type Queue,
+  type QueueType,
+  resume,
+  rulesOver,
+} from "./groups.ts";
 import { runningIn, typesOf, usesLimits } from "./groups.ts";
 import { findThrottle } from "./limits.ts";
 import { type Operation, type Rows, update } from "./rows.ts";
@@ -12,14 +23,16 @@ type Rate = RateLimit | null;
 const bucketAfter = (before: Rate, after: Rate, bucketFullAt: number, now: number): number =>
   after === null || before === null ? 0 : keepSpent(after, bucketFullAt, now);
 
-const groupRate = ({ type, queue }: RulesOver): Rate => (type?.perGroup ?? queue?.perGroup)?.rate ?? null;
-
-/** Edits the buckets of the groups: their rate is that of the type, or else that of the queue. */
+/** Edits the buckets of the groups whose rate changes. */
 const editGroupBuckets = (rows: Rows, type: QueueType, change: Partial<RulesOver>, now: number): void => {
-  const [before, after] = [groupRate(rulesOver(type)), groupRate({ ...rulesOver(type), ...change })];
-  if (before === after) return;
-  for (const group of type.groups.values())
-    assign(rows.journal, group, { bucketFullAt: bucketAfter(before, after, group.bucketFullAt, now) });
+  const rules = rulesOver(type);
+  for (const group of type.groups.values()) {
+    const [before, after] = [rules, { ...rules, ...change }].map(
+      (over) => limitsOfGroup(over, { group: group.group, ordered: null }).rate,
+    );
+    if (before !== after)
+      assign(rows.journal, group, { bucketFullAt: bucketAfter(before!, after!, group.bucketFullAt, now) });
+  }
 };
 
 /** Marks the running jobs that a limit counts now. */
@@ -36,10 +49,10 @@ export const setRule: Operation<"setRule"> = (rows, call, now) => {
   const { queue: name, typeName, change, expectedVersion } = call;
   const queue = openQueue(rows, name);
   const scope = typeName === null ? queue : openType(rows, name, typeName);
-  const before = scope.rule ?? emptyLimitRule(name, typeName);
+  const before = ruleAt(scope.rule ?? emptyLimitRule(name, typeName), now);
   if (expectedVersion !== undefined && expectedVersion !== before.version)
     return { kind: "version_mismatch", rule: before };
-  const rule = changedLimitRule(before, change);
+  const rule = changedLimitRule(before, change, now);
   if (rule === before) return { kind: "unchanged", rule };
   for (const type of "types" in scope ? scope.types.values() : [scope])
     editGroupBuckets(rows, type, typeName === null ? { queue: rule } : { type: rule }, now);
@@ -53,7 +66,18 @@ export const setRule: Operation<"setRule"> = (rows, call, now) => {
   return { kind: "set", rule };
 };
 
-export const resumeGroup: Operation<"resumeGroup"> = (rows, group) => resume(rows, group, null);
+export const pauseGroup: Operation<"pauseGroup"> = (rows, { until, ...group }, now) => {
+  assign(rows.journal, openGroup(rows, group), { pausedUntil: endOfPause(until, now) });
+};
+
+export const resumeGroup: Operation<"resumeGroup"> = (rows, { queue, typeName, group }, now) => {
+  const wasStopped = resume(rows, { queue, typeName, group }, null);
+  const place = rows.queues.get(queue)?.types.get(typeName)?.groups.get(group);
+  if (place === undefined || place.pausedUntil === null) return wasStopped;
+  const wasPaused = place.pausedUntil > now;
+  assign(rows.journal, place, { pausedUntil: null });
+  return wasStopped || wasPaused;
+};
 
 /** The first pending job of a group that is due. */
 const firstWaiting = ({ pending }: GroupQueue, now: number): JobRecord | undefined =>
@@ -61,7 +85,7 @@ const firstWaiting = ({ pending }: GroupQueue, now: number): JobRecord | undefin
 
 const useOf = ({ queues }: Rows, { queue, typeName }: LimitScope, now: number): LimitUse => {
   const scope = typeName === null ? queues.get(queue)! : queues.get(queue)!.types.get(typeName)!;
-  const rule = scope.rule ?? emptyLimitRule(queue, typeName);
+  const rule = ruleAt(scope.rule ?? emptyLimitRule(queue, typeName), now);
   const waiting = typesOf(queues.get(queue), typeName === null ? null : [typeName])
     .flatMap(({ groups }) => [...groups.values()])
     .flatMap((group) => firstWaiting(group, now) ?? []);
@@ -98,15 +122,34 @@ const groupUse = (place: GroupQueue, now: number): GroupUse => {
     waitingSince: due.length === 0 ? null : due.reduce((a, b) => Math.min(a, b)),
     throttledBy: first === undefined ? null : (findThrottle(first, now)?.by ?? null),
     stoppedBy: place.stoppedBy,
+    ...describePause(place.pausedUntil, now),
   };
 };
 
 export const listGroups: Operation<"listGroups"> = ({ queues }, call, now) => {
-  const groups = typesOf(queues.get(call.queue), [call.typeName]).flatMap((type) => [
-    ...type.groups.values(),
-  ]);
-  const uses = groups.filter(({ group }) => group !== null).map((group) => groupUse(group, now));
-  return selectGroups(uses, call);
+  const { order, limit, after } = call;
+  const groups = typesOf(queues.get(call.queue), [call.typeName])
+    .flatMap((type) => [...type.groups.values()])
+    .filter(({ group }) => group !== null);
+  if (order !== "name")
+    return selectGroups(
+      groups.map((group) => groupUse(group, now)),
+      call,
+      null,
+    );
+  const read = groups
+    .filter(({ group }) => byBytes(group!, after ?? "") > 0)
+    .sort((a, b) => byBytes(a.group!, b.group!))
+    .slice(0, groupsToRead(limit));
+  const uses = read.map((group) => groupUse(group, now));
+  return selectGroups(
+    uses,
+    call,
+    readUpTo(
+      uses.map(({ group }) => group),
+      limit,
+    ),
+  );
 };
 
 export const explainThrottle: Operation<"explainThrottle"> = ({ jobs, queues }, { jobId }, now) => {

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { baseTime, newJob } from "../conformance/state-fixture.ts";
 import { claimJobs } from "./claim.ts";
 import { createJobs } from "./create.ts";
+import { reapExpiredLeases } from "./leases.ts";
 import { commitOutcomes } from "./outcomes.ts";
 import { Rows } from "./rows.ts";
 
@@ -28,5 +29,16 @@ describe("groups in process", () => {
     const type = rows.queues.get("queue")!.types.get("type")!;
     expect(type.groups.size).toBeLessThan(10);
     expect([rows.leases.size, type.leased.size, type.queue.activeGroups]).toEqual([0, 0, 0]);
+  });
+
+  it("are deleted if each has one job, while others keep arriving", () => {
+    const rows = new Rows();
+    start(rows, "group-0");
+    for (let index = 1; index <= 40; index += 1) {
+      start(rows, `group-${index}`);
+      claimAndComplete(rows, 1);
+    }
+    reapExpiredLeases(rows, { limit: 10, error: "" }, baseTime);
+    expect(rows.queues.get("queue")!.types.get("type")!.groups.size).toBe(1);
   });
 });

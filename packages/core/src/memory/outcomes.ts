@@ -1,25 +1,48 @@
 import type { JobReference, StateJob } from "../store/contract/job.ts";
 import type { CancelResult, JobOutcome, OutcomeResult } from "../store/contract/outcomes.ts";
-import { checkCancellation, checkOutcome, completesSequence } from "../store/rules/checks.ts";
+import {
+  asksToDiscard,
+  checkCancellation,
+  checkOutcome,
+  completesSequence,
+  isDiscardable,
+  type JobTies,
+} from "../store/rules/checks.ts";
 import { redriveJobs as redrive } from "../store/rules/redrive.ts";
-import { afterOutcome, attemptOf, cancelled, revived } from "../store/rules/transitions.ts";
+import {
+  afterOutcome,
+  attemptOf,
+  cancelled,
+  interruptedAttempt,
+  revived,
+} from "../store/rules/transitions.ts";
 import { immediately, resolveSchedule } from "../store/rules/transitions.ts";
 import { runSync } from "../store/rules/walk.ts";
 import { failDependants, findBlockerCycle, isFailedSequence, unblockDependants } from "./dependants.ts";
 import { assign, type JobRecord, resume, stopGroup } from "./groups.ts";
 import { recordAttempt } from "./history.ts";
 import { currentOf, dependantsOf, findDuplicate, isUnfinished } from "./rows.ts";
-import { type Operation, type Rows, update } from "./rows.ts";
+import { type Operation, remove, type Rows, update } from "./rows.ts";
 
 const nothing: readonly JobReference[] = [];
+
+const tiesOf = ({ descendants, dependants }: Rows, sequenceId: string): JobTies => ({
+  hasDescendants: descendants.has(sequenceId),
+  hasDependants: dependants.has(sequenceId),
+});
 
 const commitOutcome = (rows: Rows, outcome: JobOutcome, now: number): OutcomeResult => {
   const record = rows.jobs.get(outcome.jobId);
   const rejection = checkOutcome(record?.row, outcome, now);
   if (record === undefined || rejection !== undefined) return rejection!;
   const { sequenceId } = record.row;
+  const attempt =
+    outcome.leaseToken === null ? interruptedAttempt(record.row, outcome.kind, now) : attemptOf(outcome, now);
+  if (asksToDiscard(outcome) && isDiscardable(record.row, tiesOf(rows, sequenceId))) {
+    remove(rows, record);
+    return { kind: "applied", at: now, unblocked: nothing, cascaded: nothing };
+  }
   update(rows, record, afterOutcome(record.row, outcome, now));
-  const attempt = attemptOf(outcome, now);
   if (attempt !== undefined) recordAttempt(rows, record, attempt);
   if (outcome.kind === "fail") stopGroup(rows, record.row);
   return {
@@ -38,7 +61,9 @@ const cancelSequence = (rows: Rows, sequenceId: string, error: string, now: numb
   const unchanged = checkCancellation(sequenceId, record?.row);
   if (record === undefined || unchanged !== undefined) return unchanged!;
   const wasRunning = record.row.status === "running";
+  const attempt = interruptedAttempt(record.row, "cancel", now);
   update(rows, record, cancelled(record.row, error, now));
+  if (attempt !== undefined) recordAttempt(rows, record, attempt);
   return { sequenceId, kind: "cancelled", job: record.row, changed: true, wasRunning, cascaded: [] };
 };
 

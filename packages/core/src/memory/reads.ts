@@ -1,10 +1,7 @@
-import type { StateJob } from "../store/contract/job.ts";
 import type { JobFilter, JobPage, ListJobsCall, PagePosition } from "../store/contract/reads.ts";
+import { recurringJobIdOf } from "../store/rules/transitions.ts";
 import { getOrAdd, type JobRecord } from "./groups.ts";
 import { dependantsOf, type Operation, type Rows, sequenceOf, treeOf } from "./rows.ts";
-
-/** The order of databases, by bytes. JavaScript compares UTF-16 units, which differs beyond U+FFFF. */
-export const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 export const isOneOf = <T>(wanted: readonly T[] | undefined, value: T | null): boolean =>
   wanted === undefined || (value !== null && wanted.includes(value));
@@ -20,6 +17,9 @@ const matches = ({ row, fingerprint }: JobRecord, filter: JobFilter): boolean =>
   isOneOf(filter.typeNames, row.typeName) &&
   isOneOf(filter.sequenceTypeNames, row.sequenceTypeName) &&
   isOneOf(filter.deduplicationKeys, row.deduplicationKey) &&
+  isOneOf(filter.groups, row.group) &&
+  (filter.recurringJobIds === undefined ||
+    isOneOf(filter.recurringJobIds, recurringJobIdOf(row.recurrence))) &&
   isOneOf(filter.failureReasons, row.failureReason) &&
   isOneOf(filter.fingerprints, fingerprint) &&
   isOneOf(filter.leasedBy, row.leasedBy) &&
@@ -79,28 +79,6 @@ export const countJobs: Operation<"countJobs"> = (rows, { filter }) =>
     const { queue, typeName, status } = group[0]!.row;
     return { queue, typeName, status, count: group.length };
   });
-
-export const measureBacklog: Operation<"measureBacklog"> = (rows, { cap }, now) => {
-  const unfinished = filtered(rows, { statuses: ["blocked", "pending", "running", "failed"] });
-  return groupBy(unfinished, ({ row }) => [row.queue, row.typeName]).map((group) => {
-    const count = (isCounted: (row: StateJob) => boolean): number =>
-      Math.min(cap, group.filter(({ row }) => isCounted(row)).length);
-    const isRunnable = (row: StateJob): boolean => row.status === "pending" && row.scheduledAt <= now;
-    const since = group.flatMap(({ row }) => (isRunnable(row) ? row.scheduledAt : []));
-    const { queue, typeName } = group[0]!.row;
-    return {
-      queue,
-      typeName,
-      runnable: count(isRunnable),
-      later: count((row) => row.status === "pending" && row.scheduledAt > now),
-      running: count(({ status }) => status === "running"),
-      expired: count((row) => row.status === "running" && (row.leasedUntil ?? Infinity) <= now),
-      blocked: count(({ status }) => status === "blocked"),
-      failed: count(({ status }) => status === "failed"),
-      oldestRunnableAt: since.length === 0 ? null : since.reduce((a, b) => Math.min(a, b)),
-    };
-  });
-};
 
 export const listRecentlyFinished: Operation<"listRecentlyFinished"> = (rows, { from, limit }) =>
   Array.from(filtered(rows, { statuses: ["completed", "failed"], finishedFrom: from }), ({ row }) => {

@@ -1,5 +1,5 @@
-import type { StateRecurringJob } from "../store/contract/recurring.ts";
-import { byBytes } from "./reads.ts";
+import { clockToleranceMs, type StateRecurringJob } from "../store/contract/recurring.ts";
+import { byBytes } from "../store/rules/group-pages.ts";
 import { type Operation, put } from "./rows.ts";
 
 export const getRecurring: Operation<"getRecurring"> = ({ recurring }, { ids }) =>
@@ -20,7 +20,8 @@ export const nextRecurringIn: Operation<"nextRecurringIn"> = ({ recurring }, _ca
 
 // The open transaction is the only writer, so every row is locked already.
 
-export const lockRecurring: Operation<"lockRecurring"> = ({ recurring }, { id }) => recurring.get(id);
+export const lockRecurring: Operation<"lockRecurring"> = ({ recurring }, { ids }) =>
+  ids.map((id) => recurring.get(id));
 
 export const lockDueRecurring: Operation<"lockDueRecurring"> = (
   { recurring },
@@ -28,7 +29,9 @@ export const lockDueRecurring: Operation<"lockDueRecurring"> = (
   now,
 ) => {
   const isOutdated = (row: StateRecurringJob): boolean =>
-    timeZoneVersion !== null && row.timeZoneVersion !== "" && row.timeZoneVersion < timeZoneVersion;
+    timeZoneVersion !== null &&
+    ((row.timeZoneVersion !== "" && row.timeZoneVersion < timeZoneVersion) ||
+      row.computedAt > now + clockToleranceMs);
   const jobs = [...recurring.values()]
     .filter((row) => !row.paused && row.runsAt !== null && (row.runsAt <= now || isOutdated(row)))
     .sort((a, b) => a.runsAt! - b.runsAt! || byBytes(a.id, b.id))
@@ -36,12 +39,13 @@ export const lockDueRecurring: Operation<"lockDueRecurring"> = (
   return { now, jobs };
 };
 
-export const putRecurring: Operation<"putRecurring"> = (rows, { job }, now) => {
-  const createdAt = rows.recurring.get(job.id)?.createdAt ?? now;
-  const stored: StateRecurringJob = { ...job, createdAt, updatedAt: now };
-  put(rows, rows.recurring, job.id, stored);
-  return stored;
-};
+export const putRecurring: Operation<"putRecurring"> = (rows, { jobs }, now) =>
+  jobs.map((job) => {
+    const createdAt = rows.recurring.get(job.id)?.createdAt ?? now;
+    const stored: StateRecurringJob = { ...job, createdAt, updatedAt: now };
+    put(rows, rows.recurring, job.id, stored);
+    return stored;
+  });
 
 export const advanceRecurring: Operation<"advanceRecurring"> = (rows, { jobs }) => {
   for (const job of jobs) {

@@ -4,6 +4,7 @@ import { isolationLevels, type StateCall } from "../store/contract/calls.ts";
 import type { Jobs, OptionalParts, PartName, StateAdapter } from "../store/contract/state-adapter.ts";
 import { AdapterClosedError, StateNotInTransactionError } from "../store/errors.ts";
 import { contractMethods } from "../store/parts.ts";
+import * as backlog from "./backlog.ts";
 import * as claim from "./claim.ts";
 import * as create from "./create.ts";
 import * as history from "./history.ts";
@@ -30,6 +31,7 @@ type Effects = Readonly<Record<string, "read" | "lock" | "write">>;
 /** The methods of the contract, each under its own name. */
 const operations: Operations = {
   getTime: (_rows, _call, now) => now,
+  ...backlog,
   ...claim,
   ...create,
   ...history,
@@ -86,7 +88,8 @@ export const createInProcessStateAdapter = (
   const { jobs, ...parts } = contractMethods;
   const ofParts = Object.entries(parts).map(([part, effects]) => [part, methodsOf(effects)] as const);
   return {
-    capabilities: { conflicts: "wait", savepoints: true, isolationLevels },
+    capabilities: { conflicts: "wait", savepoints: true, isolationLevels, discardsCompleted: true },
+    contextKeys: ["client"],
     ...(methodsOf(jobs) as Jobs<InProcessContext>),
     ...(Object.fromEntries(ofParts) as unknown as Parts),
     provideContext: async (callback) => {

@@ -3,7 +3,7 @@ import { createNotificationBatch } from "./notifier.ts";
 
 it("counts each name of each kind, alone and merged", () => {
   const batch = createNotificationBatch();
-  expect(batch.isEmpty).toBe(true);
+  expect(batch.isEmpty()).toBe(true);
   batch.add("jobScheduled", "mail");
   batch.add("jobScheduled", "mail", 2);
   batch.add("jobSequenceCompleted", "a");
@@ -12,7 +12,7 @@ it("counts each name of each kind, alone and merged", () => {
   outer.add("jobOwnershipLost", "mail");
   outer.merge(batch);
   outer.merge(createNotificationBatch());
-  expect(outer.isEmpty).toBe(false);
+  expect(outer.isEmpty()).toBe(false);
   expect(outer.byKind).toEqual(
     new Map([
       ["jobScheduled", new Map([["mail", 4]])],

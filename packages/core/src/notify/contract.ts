@@ -40,6 +40,12 @@ export interface NotifyAdapter {
     onCompleted: (sequenceId: string) => void,
   ): Promise<Dispose>;
 
+  /**
+   * Whether a listener is known to wait for the end of this sequence, in this process or in another one. A job that no process
+   * waits for may be deleted when it completes. Default: only listeners of this process are known.
+   */
+  isJobSequenceAwaited?(sequenceId: string): boolean;
+
   /** Running jobs were completed, cancelled, deleted or reaped by someone other than their holder. */
   notifyJobOwnershipLost(jobIds: readonly string[]): Promise<void>;
 
@@ -162,5 +168,8 @@ export const kinds: Readonly<Record<NotificationKind, NotificationRules>> = {
     afterGap: "nothing",
   },
 };
+
+/** Names sequences that a process awaits. Adapters over a transport use it among themselves. */
+export const awaitedChannel: ChannelName = { short: "seqw", long: "awaited" };
 
 export const allNotificationKinds: readonly NotificationKind[] = Object.keys(kinds) as NotificationKind[];

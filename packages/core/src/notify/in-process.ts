@@ -76,7 +76,10 @@ export const createSubscribers = (onError: (error: unknown) => void): Subscriber
   /** A copy: callbacks add and remove subscribers. */
   const subscribersOf = (kind: NotificationKind, name: string): Subscriber[] => {
     const { byName, ofEveryName } = registers[kind];
-    return [...(byName.get(name) ?? []), ...ofEveryName];
+    const named = byName.get(name);
+    // Most names of finished sequences have no subscriber.
+    if (named === undefined && ofEveryName.size === 0) return [];
+    return [...(named ?? []), ...ofEveryName];
   };
 
   const remove = (subscriber: Subscriber): void => {
@@ -147,11 +150,19 @@ export interface AdapterMethodsOptions {
   readonly subscribers: Subscribers;
   /** `count` only for kinds that are counted. */
   readonly send: (kind: NotificationKind, names: readonly string[], count?: number) => Promise<void>;
+  /** Whether another process waits for the sequence. */
+  readonly isAwaitedElsewhere?: (sequenceId: string) => boolean;
   readonly close?: () => Promise<void>;
 }
 
 /** The methods of a notify adapter that sends names by `send` and delivers them to `subscribers`. */
-export const methodsFor = ({ name, subscribers, send, close }: AdapterMethodsOptions): NotifyAdapter => {
+export const methodsFor = ({
+  name,
+  subscribers,
+  send,
+  isAwaitedElsewhere,
+  close,
+}: AdapterMethodsOptions): NotifyAdapter => {
   let closing: Promise<void> | undefined;
 
   const assertOpen = (): void => {
@@ -174,6 +185,9 @@ export const methodsFor = ({ name, subscribers, send, close }: AdapterMethodsOpt
     notifyJobSequenceCompleted: (sequenceIds) => notify("jobSequenceCompleted", sequenceIds),
     listenJobSequenceCompleted: (sequenceIds, onCompleted) =>
       listen("jobSequenceCompleted", sequenceIds, onCompleted),
+    isJobSequenceAwaited: (sequenceId) =>
+      subscribers.wanting("jobSequenceCompleted", sequenceId) > 0 ||
+      isAwaitedElsewhere?.(sequenceId) === true,
     notifyJobOwnershipLost: (jobIds) => notify("jobOwnershipLost", jobIds),
     listenJobOwnershipLost: (onLost) => listen("jobOwnershipLost", null, onLost),
     notifyQueueResumed: (queues) => notify("queueResumed", queues),

@@ -5,7 +5,7 @@ import type { HintCounter } from "./contract.ts";
  * what older ones send, and the other way round. Unknown properties are ignored.
  *
  *   {"type":"mail","count":3,"hint":"…","revision":7}     hint and revision only with a counter
- *   {"ids":["…","…"]}
+ *   {"ids":["…","…"]}                                     no ids: a question
  */
 export interface CountedMessage {
   readonly name: string;
@@ -85,6 +85,9 @@ export const decodeCounted = (message: string): CountedMessage | undefined => {
   if (!isPositiveInteger(revision)) return undefined;
   return { name: type, count, counter: { hintId: hint, revision } };
 };
+
+/** The question which sequences the other processes await. */
+export const awaitedQuestion: string = JSON.stringify({ ids: [] });
 
 /** Empty for anything else. */
 export const decodeNames = (message: string): string[] => {

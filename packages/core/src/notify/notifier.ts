@@ -40,7 +40,7 @@ const listenBy = (
 
 /** Notifications that wait to be sent: of each kind its names, and how often each was added. */
 export interface NotificationBatch {
-  readonly isEmpty: boolean;
+  isEmpty(): boolean;
   /** Only kinds that have names. */
   readonly byKind: ReadonlyMap<NotificationKind, ReadonlyMap<string, number>>;
   add(kind: NotificationKind, name: string, count?: number): void;
@@ -58,9 +58,7 @@ export const createNotificationBatch = (): NotificationBatch => {
 
   return {
     byKind,
-    get isEmpty() {
-      return byKind.size === 0;
-    },
+    isEmpty: () => byKind.size === 0,
     add,
     merge: (other) => {
       for (const [kind, names] of other.byKind) for (const [name, count] of names) add(kind, name, count);
@@ -90,7 +88,7 @@ export const createNotifier = (
   const notifiers = adapters.map((adapter) => createAdapterNotifier(adapter, observe, clock));
   return {
     send: (notifications) => {
-      if (!notifications.isEmpty) for (const notifier of notifiers) notifier.send(notifications);
+      if (!notifications.isEmpty()) for (const notifier of notifiers) notifier.send(notifications);
     },
     settled: async () => {
       await Promise.all(notifiers.map((notifier) => notifier.settled()));
@@ -126,7 +124,7 @@ const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
   };
 
   const sendAll = async (): Promise<void> => {
-    while (!waiting.isEmpty) {
+    while (!waiting.isEmpty()) {
       await sendWaiting();
       await sleep(clock, mergeMs);
     }
@@ -147,6 +145,10 @@ const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
  * subscription is reported and repeated in the background; polling finds jobs meanwhile.
  */
 export interface Listening {
+  /** Notifications of other processes do not arrive. */
+  readonly isInProcess: boolean;
+  /** Whether a process is known to wait for the end of the sequence. */
+  isAwaited(sequenceId: string): boolean;
   /** Calls back with every name of this kind, or with those given; `wantsHint` as in the contract. */
   listen(
     kind: NotificationKind,
@@ -197,6 +199,9 @@ export const createListening = (
   };
 
   return {
+    isInProcess: adapters.every(({ coversInProcess }) => coversInProcess === true),
+    isAwaited: (sequenceId) =>
+      adapters.some((adapter) => adapter.isJobSequenceAwaited?.(sequenceId) === true),
     listen: async (kind, names, onName, wantsHint) => {
       const subscriptions = await Promise.all(
         adapters.map((adapter) =>

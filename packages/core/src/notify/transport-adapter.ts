@@ -2,8 +2,10 @@ import { shielded } from "../base/async.ts";
 import { requireFunction } from "../base/options.ts";
 import { withDeadline } from "../base/runtime.ts";
 import { NotifyTimeoutError } from "../store/errors.ts";
+import { createAwaitedSequences } from "./awaited.ts";
 import {
   allNotificationKinds,
+  awaitedChannel,
   type HintCounter,
   type HintCounting,
   type NotificationKind,
@@ -13,6 +15,7 @@ import {
 } from "./contract.ts";
 import { methodsFor, createSubscribers, type Subscribers } from "./in-process.ts";
 import {
+  awaitedQuestion,
   type CountedMessage,
   decodeCounted,
   decodeNames,
@@ -113,11 +116,27 @@ export const createNotifyAdapter = async (
   const { counting } = transport;
   const largestBytes = Math.min(transport.largestMessageBytes ?? largestMessageBytes, largestMessageBytes);
   const channelOf = (kind: NotificationKind): string => transport.channelFor(kinds[kind].channel);
+  const channelOfAwaited = transport.channelFor(awaitedChannel);
   const kindOf = new Map(allNotificationKinds.map((kind) => [channelOf(kind), kind]));
   const subscribers = createSubscribers(onError);
   const hints = createCountedHints({ subscribers, take: counting?.take, onError });
 
+  const publishTo = async (channel: string, names: readonly string[]): Promise<void> => {
+    if (names.length > 0) await transport.publish(channel, encodeNames(names, largestBytes));
+  };
+
+  const awaited = createAwaitedSequences({
+    announce: (ids) => publishTo(channelOfAwaited, ids),
+    ask: async () => transport.publish(channelOfAwaited, [awaitedQuestion]),
+    publishEnded: (ids) => publishTo(channelOf("jobSequenceCompleted"), ids),
+  });
+
   const receive = (channel: string, message: string): void => {
+    if (channel === channelOfAwaited) {
+      if (message === awaitedQuestion) awaited.asked();
+      else awaited.arrived(decodeNames(message));
+      return;
+    }
     const kind = kindOf.get(channel);
     if (kind === undefined || !subscribers.has(kind)) return;
     if (kinds[kind].isCounted) {
@@ -137,19 +156,41 @@ export const createNotifyAdapter = async (
   };
 
   const send = async (kind: NotificationKind, names: readonly string[], count = 1): Promise<void> => {
-    const channel = channelOf(kind);
     if (kinds[kind].isCounted) {
+      const channel = channelOf(kind);
       await Promise.all(names.map((name) => sendCounted(channel, name, count)));
       return;
     }
-    const messages = encodeNames(names, largestBytes);
-    if (messages.length > 0) await transport.publish(channel, messages);
+    await publishTo(channelOf(kind), kind === "jobSequenceCompleted" ? awaited.ended(names) : names);
   };
 
-  await transport.subscribe([...kindOf.keys()], { onMessage: receive, onGap: subscribers.notifyAfterGap });
+  const add: Subscribers["add"] = (kind, names, ...rest) => {
+    const remove = subscribers.add(kind, names, ...rest);
+    if (kind !== "jobSequenceCompleted" || names === null) return remove;
+    const endWait = awaited.wait(names);
+    return () => {
+      endWait();
+      remove();
+    };
+  };
+
+  const onGap = (): void => {
+    subscribers.notifyAfterGap();
+    awaited.catchUp();
+  };
+
+  await transport.subscribe([...kindOf.keys(), channelOfAwaited], { onMessage: receive, onGap });
+  awaited.catchUp();
   const close = async (): Promise<void> => {
     hints.clear();
+    awaited.close();
     await transport.close();
   };
-  return methodsFor({ name: transport.name, subscribers, send, close });
+  return methodsFor({
+    name: transport.name,
+    subscribers: { ...subscribers, add },
+    send,
+    isAwaitedElsewhere: awaited.has,
+    close,
+  });
 };

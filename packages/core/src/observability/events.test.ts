@@ -189,6 +189,22 @@ const stories: Record<
     await kit.advance(kit.worker, 1_500);
     return kit;
   },
+  "a recurring job whose job the store refuses": async () => {
+    const error = new Error("value too long");
+    const kit = await createObservedBench(({ method, nth }) =>
+      method === "createJobs" && nth > 1 ? { kind: "fail_before", error } : undefined,
+    );
+    await kit.leasehold.recurring.put({ id: "often", everyMs: 1_000, job: { typeName: "quick" } });
+    await kit.advance(kit.worker, 1_500);
+    return kit;
+  },
+  "a recurring job and a clock that is set back": async () => {
+    const kit = await createObservedBench();
+    await kit.leasehold.recurring.put({ id: "often", everyMs: 1_000, job: { typeName: "quick" } });
+    kit.clock.stepWallClock(-3_600_000);
+    await kit.advance(kit.worker, 1_500);
+    return kit;
+  },
   "a transport that fails": async () => {
     const kit = await createObservedBench();
     await kit.notifyAdapter.close();
@@ -236,6 +252,8 @@ describe("events", () => {
       jobAttemptTransactionRepeated: 1,
       jobAttemptReleased: 1,
       recurringJobTicked: 1,
+      recurringJobFailed: 1,
+      storeClockSetBack: 1,
       jobDuration: 1,
       jobSequenceDuration: 1,
       jobAttemptDuration: 1,

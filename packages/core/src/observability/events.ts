@@ -2,7 +2,7 @@ import type { FailureReason, JobStatus } from "../store/contract/job.ts";
 
 /**
  * What became of a time. `started`: a job, on time. `caught_up`: a job, late. `skipped`: none, because the last sequence had
- * not finished. `dropped`: none, because it was missed and is not made up for.
+ * not finished. `dropped`: none, because a later time overtook it or it was too late for the `catchUp` policy.
  */
 export const tickResults = ["started", "caught_up", "skipped", "dropped"] as const;
 
@@ -100,6 +100,29 @@ export interface LeaseholdEvents {
     readonly sequenceId: string | null;
     readonly triggered: boolean;
     readonly latenessMs: number;
+  };
+  /**
+   * The job of a recurring job that is due could not be started, for a reason that is not transient. It is tried again after
+   * `retryInMs`; other recurring jobs run. `typeName` and `queue` are null if the definition cannot be read.
+   */
+  recurringJobFailed: {
+    readonly recurringJobId: string;
+    readonly typeName: string | null;
+    readonly queue: string | null;
+    /** How often it has failed in a row. */
+    readonly tries: number;
+    readonly retryInMs: number;
+    readonly error: unknown;
+  };
+  /**
+   * The store's clock is behind the time at which recurring jobs were last moved on, by more than a minute. Their next times
+   * have been computed anew; none of their nominal times comes twice.
+   */
+  storeClockSetBack: {
+    /** How many recurring jobs were found in this tick. */
+    readonly recurringJobs: number;
+    /** By how much it was set back, as far as their ticks show. */
+    readonly byMs: number;
   };
 
   jobDuration: JobEventData & { readonly durationMs: number };

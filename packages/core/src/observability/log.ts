@@ -54,6 +54,8 @@ export const loggedEvents: {
   jobAttemptReleased: ["warn", "Transaction rolled back by the store, job given back"],
   jobAttemptErrorAfterCompletion: ["error", "Handler failed after its job was completed"],
   recurringJobTicked: ["debug", "Recurring job ticked"],
+  recurringJobFailed: ["error", "Recurring job could not start its job"],
+  storeClockSetBack: ["warn", "Clock of the store was set back"],
   notifyContextAbsence: [
     "warn",
     "No notification was sent, so workers find the job at their next poll: it was started in a transaction that Leasehold " +

@@ -42,13 +42,17 @@ export interface RecurringPolicies {
    */
   readonly overlap?: OverlapPolicy | undefined;
   /**
-   * When no worker was there: make up for the latest time (`"last"`, default), for `"all"` of them, which needs
-   * `overlap: "allow"`, or for `"none"`.
+   * When several times are due at once, after however short a gap: run the latest one and drop the others (`"last"`,
+   * default), run `"all"` of them, which needs `overlap: "allow"`, or run the latest only if it is at most a minute late
+   * (`"none"`).
    */
   readonly catchUp?: CatchUpPolicy | undefined;
-  /** What was missed longer ago than this is not made up for. Default: a day. At least a minute. */
+  /** A time that is later than this is dropped. Default: a day. At least a minute. */
   readonly catchUpWindowMs?: number | undefined;
-  /** Spreads the load: each run begins up to this much later, always the same for a job and time. Default: 0. */
+  /**
+   * Spreads the load: each run begins up to this much later, always the same for a job and time. A jitter longer than the
+   * interval spreads runs over the whole interval. Default: 0.
+   */
   readonly jitterMs?: number | undefined;
 }
 
@@ -108,7 +112,7 @@ export interface RecurringJobDeclarations<TDefs, TTypeName extends JobTypeName<T
 export interface RecurringJobTick<TJobId> {
   /**
    * `"started"`: a job. `"caught_up"`: a job, more than a minute late. `"skipped"`: none, by the `overlap` policy.
-   * `"dropped"`: none, because it was missed.
+   * `"dropped"`: none, because a later time overtook it or it was too late for `catchUp`.
    */
   readonly result: TickResult;
   /** The time it was for. */
@@ -121,6 +125,16 @@ export interface RecurringJobTick<TJobId> {
   readonly sequenceId: TJobId | null;
   /** It was asked for by `recurring.trigger`. */
   readonly triggered: boolean;
+}
+
+/** Why the job of a recurring job cannot be started. */
+export interface RecurringJobFailure {
+  /** The first of the tries that failed. */
+  readonly since: Date;
+  readonly tries: number;
+  readonly error: { readonly name: string; readonly message: string };
+  /** When it is tried again; null while it is paused. */
+  readonly retryAt: Date | null;
 }
 
 /** A recurring job as it is stored. */
@@ -148,6 +162,8 @@ export interface RecurringJob<TJobId> {
   readonly waitingFor: Date | null;
   /** The sequence that was started last. It may have been deleted since. */
   readonly lastSequenceId: TJobId | null;
+  /** Set while its job cannot be started for a reason that is not transient. Null after the next start. */
+  readonly failure: RecurringJobFailure | null;
   /** How many times ended how, since it was created. */
   readonly counts: Readonly<Record<TickResult, number>>;
   /** The latest times, the newest first, up to 20. */

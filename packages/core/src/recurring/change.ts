@@ -1,11 +1,23 @@
 import { describe } from "../base/errors.ts";
 import type { AfterCommit, Engine } from "../engine/engine.ts";
 import { runAtomically } from "../engine/operation.ts";
-import type { NewRecurringJob, StateRecurringJob } from "../store/contract/recurring.ts";
+import {
+  clockToleranceMs,
+  type NewRecurringJob,
+  type StateRecurringJob,
+} from "../store/contract/recurring.ts";
 import { RecurringJobNotFoundError, VersionMismatchError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
-import { addTicks, runTimeOf, readTickHistory, writeTickHistory } from "./decide-tick.ts";
+import {
+  addTicks,
+  emptyTickHistory,
+  runTimeOf,
+  readTickHistory,
+  type TickHistory,
+  writeTickHistory,
+} from "./decide-tick.ts";
 import { type RecurringDefinition, timetableOf, zoneDataOf } from "./definition.ts";
+import { noteSetBack, type Timetable, withSetBack } from "./timetable.ts";
 
 /** A change is announced like a new job, under a name that is no job type. Transports need no kind for it. */
 export const recurringJobsChanged = "leasehold:recurring-jobs";
@@ -18,30 +30,35 @@ export const wakeTickers = (afterCommit: AfterCommit): void => {
   for (let count = 0; count < listeners; count += 1) afterCommit.notify("jobScheduled", recurringJobsChanged);
 };
 
-/** What a change needs to know. The row stays locked until the change has been stored. */
+/** What a change needs to know. The rows stay locked until the change has been stored. */
 export interface ChangeContext {
-  readonly row: StateRecurringJob | undefined;
+  readonly ctx: object;
+  readonly rows: readonly (StateRecurringJob | undefined)[];
   /** By the store's clock. */
   readonly now: number;
 }
 
-/** Locks a recurring job, lets `change` say what it becomes, and stores that. Returning the row itself changes nothing. */
-export const changeRecurringJob = (
+type ChangedRow = NewRecurringJob | StateRecurringJob;
+
+/** Locks recurring jobs, lets `change` compute their new rows, and stores these. A row that is returned as it was stays. */
+export const changeRecurringJobs = (
   engine: Engine,
   operation: string,
   ctx: object | undefined,
-  id: string,
-  change: (found: ChangeContext) => NewRecurringJob | StateRecurringJob,
-): Promise<StateRecurringJob> => {
+  ids: readonly string[],
+  change: (found: ChangeContext) => readonly ChangedRow[] | Promise<readonly ChangedRow[]>,
+): Promise<StateRecurringJob[]> => {
   const recurring = requirePart(engine.store, "recurring", operation);
   return runAtomically(engine, operation, ctx, async (inner, afterCommit) => {
-    const row = await recurring.lockRecurring({ ctx: inner, id });
+    const rows = await recurring.lockRecurring({ ctx: inner, ids });
     const now = await engine.store.getTime({ ctx: inner });
-    const changed = change({ row, now });
-    if (changed === row) return row;
-    const stored = await recurring.putRecurring({ ctx: inner, job: changed });
+    const result = await change({ ctx: inner, rows, now });
+    const jobs = result.filter((job, index) => job !== rows[index]);
+    if (jobs.length === 0) return rows as StateRecurringJob[];
+    const stored = await recurring.putRecurring({ ctx: inner, jobs });
     wakeTickers(afterCommit);
-    return stored;
+    let next = 0;
+    return rows.map((row, index) => (result[index] === row ? row! : stored[next++]!));
   });
 };
 
@@ -60,26 +77,64 @@ export const requireVersion = (
     throw new VersionMismatchError(`recurring job ${describe(id)}`, expectedVersion, version);
 };
 
-/** Where it stands when its times are counted from now on. */
+type Times = Pick<
+  NewRecurringJob,
+  "nextNominalAt" | "runsAt" | "timeZoneVersion" | "computedAt" | "tickHistory"
+>;
+
+/** A timetable and a history that take account of a clock that was set back. */
+export interface CurrentTimes {
+  readonly timetable: Timetable;
+  readonly tickHistory: TickHistory;
+  readonly wasSetBack: boolean;
+}
+
+export const currentTimesOf = (
+  { computedAt, nextNominalAt, tickHistory: text }: StateRecurringJob,
+  definition: RecurringDefinition,
+  now: number,
+): CurrentTimes => {
+  const timetable = timetableOf(definition);
+  const before = readTickHistory(text);
+  const wasSetBack = computedAt > now + clockToleranceMs && nextNominalAt !== null && nextNominalAt > now;
+  const setBack = wasSetBack ? noteSetBack(timetable, nextNominalAt, before.setBack, now) : before.setBack;
+  return {
+    timetable: withSetBack(timetable, setBack),
+    tickHistory: wasSetBack ? { ...before, setBack } : before,
+    wasSetBack,
+  };
+};
+
+/** Where it stands when its times are counted from now on. A run that waits will not come any more. */
 export const timesFrom = (
   id: string,
   definition: RecurringDefinition,
   now: number,
-): Pick<NewRecurringJob, "nextNominalAt" | "runsAt" | "timeZoneVersion"> => {
-  const timetable = timetableOf(definition);
-  const nextNominalAt = timetable.next(now);
+  row: StateRecurringJob | undefined,
+): Times => {
+  const { timetable, tickHistory, wasSetBack } =
+    row === undefined
+      ? { timetable: timetableOf(definition), tickHistory: emptyTickHistory, wasSetBack: false }
+      : currentTimesOf(row, definition, now);
+  // A clock that is behind by less than the tolerance must not bring a time twice.
+  const computedAt = wasSetBack ? now : Math.max(now, row?.computedAt ?? now);
+  const nextNominalAt = timetable.next(computedAt);
   const runsAt =
     nextNominalAt === null
       ? null
       : runTimeOf({ id, timetable, policies: definition.policies }, nextNominalAt);
-  return { nextNominalAt, runsAt, timeZoneVersion: zoneDataOf(definition) };
+  return {
+    nextNominalAt,
+    runsAt,
+    timeZoneVersion: zoneDataOf(definition),
+    computedAt,
+    tickHistory: writeTickHistory(withoutWaiting(tickHistory, now)),
+  };
 };
 
-/** The record of a job whose waiting run, if it has one, will not come any more. */
-export const withoutWaiting = ({ tickHistory: text }: StateRecurringJob, now: number): string => {
-  const tickHistory = readTickHistory(text);
-  if (tickHistory.waiting === null) return text;
+const withoutWaiting = (tickHistory: TickHistory, now: number): TickHistory => {
+  if (tickHistory.waiting === null) return tickHistory;
   const { nominalAt, triggered } = tickHistory.waiting;
   const dropped = { result: "dropped", nominalAt, at: now, count: 1, sequenceId: null, triggered } as const;
-  return writeTickHistory({ ...addTicks(tickHistory, [dropped]), waiting: null });
+  return { ...addTicks(tickHistory, [dropped]), waiting: null };
 };

@@ -1,6 +1,6 @@
 import type { TickResult } from "../observability/events.ts";
 import { onTimeMs, type RecurrencePolicies } from "./definition.ts";
-import { jitteredTime, type Timetable } from "./timetable.ts";
+import { type ClockSetBack, jitteredTime, type Timetable } from "./timetable.ts";
 
 export interface RecordedTick {
   readonly result: TickResult;
@@ -22,17 +22,31 @@ export interface WaitingRun {
   readonly triggered: boolean;
 }
 
+/** Why the job could not be started at the last tries. */
+export interface StartFailure {
+  /** The first of these tries. */
+  readonly since: number;
+  readonly tries: number;
+  readonly error: { readonly name: string; readonly message: string };
+}
+
 export interface TickHistory {
   readonly counts: Readonly<Record<TickResult, number>>;
   /** The latest ones, the newest first. */
   readonly recent: readonly RecordedTick[];
   readonly waiting: WaitingRun | null;
+  /** Null once a tick has succeeded. */
+  readonly failure: StartFailure | null;
+  /** The last one; null if there has been none. */
+  readonly setBack: ClockSetBack | null;
 }
 
 export const emptyTickHistory: TickHistory = {
   counts: { started: 0, caught_up: 0, skipped: 0, dropped: 0 },
   recent: [],
   waiting: null,
+  failure: null,
+  setBack: null,
 };
 
 const mostRecent = 20;
@@ -54,7 +68,7 @@ export const readTickHistory = (text: string): TickHistory => ({
   ...(JSON.parse(text) as Partial<TickHistory>),
 });
 
-/** How many times are made up for, or counted as missed, in one tick. */
+/** How many times are made up for, or counted as dropped, in one tick. */
 const mostTimesATick = 1_000;
 /** How soon to look again whether the run that another one waits for has finished. */
 const recheckMs = 1_000;
@@ -89,7 +103,10 @@ export interface TickDecision {
   readonly runsAt: number | null;
 }
 
-/** What is due by now, as `catchUp` has it: the runs that are wanted, and the times that are given up. */
+/**
+ * What is due by now, as `catchUp` has it: the runs that are wanted, and the times that are dropped. Unless `catchUp` is
+ * "all", a time that a later one has overtaken is dropped, however short the gap was.
+ */
 interface DueTimes {
   readonly wanted: readonly Run[];
   readonly dropped: readonly { readonly nominalAt: number; readonly count: number }[];

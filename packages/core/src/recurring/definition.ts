@@ -8,7 +8,7 @@ export const overlapPolicies = ["skip", "queue_one", "replace", "allow"] as cons
 export type OverlapPolicy = (typeof overlapPolicies)[number];
 
 export const catchUpPolicies = ["last", "all", "none"] as const;
-/** Which of the times that were missed are made up for. */
+/** Which of the times that are due at once are run. */
 export type CatchUpPolicy = (typeof catchUpPolicies)[number];
 
 export interface RecurrencePolicies {

@@ -15,10 +15,10 @@ import { operation, resolveTransaction } from "../engine/operation.ts";
 import { jobSettingNames } from "../job-types/settings.ts";
 import { buildNewJob, type JobRequest } from "../jobs/new-job.ts";
 import type { NewRecurringJob, Recurring, StateRecurringJob } from "../store/contract/recurring.ts";
-import { RecurringJobOwnedByOtherError } from "../store/errors.ts";
+import { RecurringJobOwnedByOtherError, RecurringJobRefusedError } from "../store/errors.ts";
 import { requirePart } from "../store/parts.ts";
-import { changeRecurringJob, requireFound, requireVersion, timesFrom, withoutWaiting } from "./change.ts";
-import { emptyTickHistory, writeTickHistory } from "./decide-tick.ts";
+import { changeRecurringJobs, requireFound, requireVersion, timesFrom } from "./change.ts";
+import { readTickHistory } from "./decide-tick.ts";
 import {
   parsePolicies,
   policyOptionNames,
@@ -27,6 +27,7 @@ import {
   templateOf,
   writeDefinition,
 } from "./definition.ts";
+import { createJob } from "./tick.ts";
 import { parseTimetable, timetableOptionNames } from "./timetable.ts";
 
 const jobOptionNames = { ...jobSettingNames, typeName: true, input: true } as const;
@@ -96,31 +97,68 @@ export const putRecurringJob = (engine: Engine, passed: unknown): Promise<StateR
     passed,
     { options: putOptionNames, part: "recurring" },
     async ({ options, ctx }) => {
-      return storeRecurringJob(
-        engine,
-        "recurring.put",
-        ctx,
-        await parseRecurringJob(engine, options),
-        undefined,
-      );
+      const request = await parseRecurringJob(engine, options);
+      const [stored] = await storeRecurringJobs(engine, "recurring.put", ctx, [request], undefined);
+      return stored!;
     },
   );
 
-/** `owner` is the program that declares it in code; undefined for a call at run time, which leaves the owner alone. */
-const storeRecurringJob = (
+/** `owner` is the program that declares them in code; undefined for a call at run time, which leaves the owner alone. */
+const storeRecurringJobs = (
   engine: Engine,
   operation: string,
   ctx: object | undefined,
-  { id, definition, paused, expectedVersion }: RecurringRequest,
+  requests: readonly RecurringRequest[],
   owner: string | undefined,
-): Promise<StateRecurringJob> =>
-  changeRecurringJob(engine, operation, ctx, id, ({ row, now }) => {
-    requireVersion(id, row, expectedVersion);
-    requireOwner(id, row, owner);
-    return row === undefined
-      ? createRow(id, definition, paused ?? false, owner ?? null, now)
-      : changeRow(row, definition, paused ?? row.paused, owner ?? row.owner, now);
+): Promise<StateRecurringJob[]> => {
+  const ids = requests.map(({ id }) => id);
+  return changeRecurringJobs(engine, operation, ctx, ids, async ({ rows, now, ctx: inner }) => {
+    const changed = requests.map(({ id, definition, paused, expectedVersion }, index) => {
+      const row = rows[index];
+      requireVersion(id, row, expectedVersion);
+      requireOwner(id, row, owner);
+      return row === undefined
+        ? createRow(id, definition, paused ?? false, owner ?? null, now)
+        : changeRow(row, definition, paused ?? row.paused, owner ?? row.owner, now);
+    });
+    const isNew = (_request: RecurringRequest, index: number): boolean =>
+      changed[index]!.definition !== rows[index]?.definition;
+    await requireStartable(engine, inner, requests.filter(isNew));
+    return changed;
   });
+};
+
+/**
+ * Creates the jobs and rolls them back, because only the store can check all of it. In a store without savepoints that
+ * would roll back the whole transaction, so it has a transaction of its own there.
+ */
+const requireStartable = async (
+  engine: Engine,
+  ctx: object,
+  requests: readonly RecurringRequest[],
+): Promise<void> => {
+  const [first, ...others] = requests;
+  if (first === undefined) return;
+  const { store } = engine;
+  const undo = new Error("The jobs were only tried.");
+  const parent = store.capabilities.savepoints ? ctx : undefined;
+  const trials = requests.map(({ definition: { job } }) =>
+    // Without its group: creating it would also create what the store keeps for the group.
+    createJob({ ...job, group: null, ordered: null }, engine.createId(), null),
+  );
+  try {
+    await store.runInTransaction(async (inner) => {
+      await store.createJobs({ ctx: inner, jobs: trials });
+      throw undo;
+    }, parent);
+  } catch (error) {
+    if (error === undo) return;
+    if (store.isTransientError(error) || store.isConflictRollback(error)) throw error;
+    if (others.length === 0) throw new RecurringJobRefusedError(first.id, error);
+    // One by one, to find the one that is refused.
+    for (const request of requests) await requireStartable(engine, ctx, [request]);
+  }
+};
 
 /** Two programs that declare the same id would undo each other's work at every start. */
 const requireOwner = (id: string, row: StateRecurringJob | undefined, owner: string | undefined): void => {
@@ -140,9 +178,8 @@ const createRow = (
   owner,
   paused,
   version: 1,
-  ...timesFrom(id, definition, now),
+  ...timesFrom(id, definition, now, undefined),
   lastSequenceId: null,
-  tickHistory: writeTickHistory(emptyTickHistory),
 });
 
 const changeRow = (
@@ -156,9 +193,13 @@ const changeRow = (
   if (text === row.definition && paused === row.paused && owner === row.owner) return row;
   const changed = { ...row, definition: text, paused, owner, version: row.version + 1 };
   // A new input must not cost the run that is just due.
-  if (hasSameTimes(row, definition) && paused === row.paused) return changed;
-  return { ...changed, ...timesFrom(row.id, definition, now), tickHistory: withoutWaiting(row, now) };
+  if (hasSameTimes(row, definition) && paused === row.paused) return retryAtOnce(changed, now);
+  return { ...changed, ...timesFrom(row.id, definition, now, row) };
 };
+
+/** The change may be what the job needs to be started. */
+const retryAtOnce = <TRow extends NewRecurringJob>(row: TRow, now: number): TRow =>
+  readTickHistory(row.tickHistory).failure === null ? row : { ...row, runsAt: now };
 
 const hasSameTimes = (row: StateRecurringJob, definition: RecurringDefinition): boolean => {
   try {
@@ -187,22 +228,25 @@ export const setPaused = async (
     expectedVersion === undefined
       ? undefined
       : requireInteger(expectedVersion, "expectedVersion", { min: 0 });
-  return changeRecurringJob(engine, operation, ctx, id, ({ row: found, now }) => {
-    const row = requireFound(id, found);
+  const [changed] = await changeRecurringJobs(engine, operation, ctx, [id], ({ rows, now }) => {
+    const row = requireFound(id, rows[0]);
     requireVersion(id, row, expected);
-    if (row.paused === paused) return row;
-    const times = timesFrom(id, readDefinition(id, row.definition), now);
-    return { ...row, paused, version: row.version + 1, ...times, tickHistory: withoutWaiting(row, now) };
+    if (row.paused === paused) return [row];
+    const times = timesFrom(id, readDefinition(id, row.definition), now, row);
+    return [{ ...row, paused, version: row.version + 1, ...times }];
   });
+  return changed!;
 };
 
 const { expectedVersion: _expectedVersion, ...declarationNames } = putOptionNames;
 
-const pageSize = 1_000;
+const readBatchSize = 1_000;
+// PostgreSQL holds a lock for each id until the transaction ends, and has room for a few thousand.
+const writeBatchSize = 500;
 
 /**
- * Puts the recurring jobs that a program has in its code. All of them are checked before the first is written. Where nothing
- * has changed, nothing is: processes that start at the same time do not get in each other's way.
+ * Puts the recurring jobs that a program has in its code. All of them are checked before the first is written. If none has
+ * changed, nothing is written or locked: processes that start at the same time do not get in each other's way.
  */
 export const declareRecurringJobs = async (engine: Engine, passed: unknown): Promise<void> => {
   if (passed === undefined) return;
@@ -216,10 +260,32 @@ export const declareRecurringJobs = async (engine: Engine, passed: unknown): Pro
   const removeOthers =
     options.removeOthers !== undefined && requireBoolean(options.removeOthers, "recurringJobs.removeOthers");
   const requests = await parseDeclarations(engine, options.jobs);
-  for (const request of requests)
-    await storeRecurringJob(engine, "createLeasehold", undefined, request, owner);
-  if (removeOthers) await deleteOthers(recurring, owner, new Set(requests.map(({ id }) => id)));
+  const rows = removeOthers ? await listOwned(recurring, owner) : new Map<string, StateRecurringJob>();
+  const unread = requests.map(({ id }) => id).filter((id) => !rows.has(id));
+  for (const ids of portions(unread, readBatchSize))
+    for (const row of await recurring.getRecurring({ ids })) if (row !== undefined) rows.set(row.id, row);
+
+  const changed = requests.filter((request) => {
+    const row = rows.get(request.id);
+    requireOwner(request.id, row, owner);
+    return row === undefined || !isSame(row, request, owner);
+  });
+  for (const some of portions(changed, writeBatchSize))
+    await storeRecurringJobs(engine, "createLeasehold", undefined, some, owner);
+  if (!removeOthers) return;
+  const declared = new Set(requests.map(({ id }) => id));
+  const others = [...rows.values()].filter((row) => row.owner === owner && !declared.has(row.id));
+  if (others.length > 0) await recurring.deleteRecurring({ ids: others.map(({ id }) => id) });
 };
+
+const portions = function* <T>(all: readonly T[], size: number): Generator<readonly T[]> {
+  for (let start = 0; start < all.length; start += size) yield all.slice(start, start + size);
+};
+
+const isSame = (row: StateRecurringJob, { definition, paused }: RecurringRequest, owner: string): boolean =>
+  writeDefinition(definition) === row.definition &&
+  (paused ?? row.paused) === row.paused &&
+  owner === row.owner;
 
 const parseDeclarations = async (engine: Engine, jobs: unknown): Promise<RecurringRequest[]> => {
   const requests: RecurringRequest[] = [];
@@ -235,17 +301,17 @@ const parseDeclarations = async (engine: Engine, jobs: unknown): Promise<Recurri
   return requests;
 };
 
-const deleteOthers = async (
+/** What this program has declared before. */
+const listOwned = async (
   recurring: Recurring<object>,
   owner: string,
-  declared: ReadonlySet<string>,
-): Promise<void> => {
+): Promise<Map<string, StateRecurringJob>> => {
+  const found = new Map<string, StateRecurringJob>();
   let after: string | null = null;
   for (;;) {
-    const rows: { readonly id: string }[] = await recurring.listRecurring({ owner, limit: pageSize, after });
-    const ids = rows.map(({ id }) => id).filter((id) => !declared.has(id));
-    if (ids.length > 0) await recurring.deleteRecurring({ ids });
-    if (rows.length < pageSize) return;
+    const rows: StateRecurringJob[] = await recurring.listRecurring({ owner, limit: readBatchSize, after });
+    for (const row of rows) found.set(row.id, row);
+    if (rows.length < readBatchSize) return found;
     after = rows.at(-1)!.id;
   }
 };

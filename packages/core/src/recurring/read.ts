@@ -17,7 +17,7 @@ const date = (ms: number | null): Date | null => (ms === null ? null : new Date(
 
 export const viewRecurringJob = (engine: Engine, row: StateRecurringJob): RecurringJob<string> => {
   const { times, policies, job } = readDefinition(row.id, row.definition);
-  const { counts, recent, waiting } = readTickHistory(row.tickHistory);
+  const { counts, recent, waiting, failure } = readTickHistory(row.tickHistory);
   const isCron = "cron" in times;
   return {
     id: row.id,
@@ -44,6 +44,12 @@ export const viewRecurringJob = (engine: Engine, row: StateRecurringJob): Recurr
     nextAt: row.paused ? null : date(row.nextNominalAt),
     waitingFor: date(waiting?.nominalAt ?? null),
     lastSequenceId: row.lastSequenceId,
+    failure: failure && {
+      since: new Date(failure.since),
+      tries: failure.tries,
+      error: failure.error,
+      retryAt: row.paused ? null : date(row.runsAt),
+    },
     counts,
     recent: recent.map(({ nominalAt, at, ...tick }) => ({
       ...tick,

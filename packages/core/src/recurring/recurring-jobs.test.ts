@@ -51,6 +51,7 @@ describe("putting a recurring job", () => {
       nextAt: new Date("2030-01-01T01:30:00Z"),
       waitingFor: null,
       lastSequenceId: null,
+      failure: null,
       counts: { started: 0, caught_up: 0, skipped: 0, dropped: 0 },
       recent: [],
       createdAt: new Date("2030-01-01"),

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { createSystemRuntime } from "../base/runtime.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
+import { createLeasehold } from "../leasehold.ts";
 import type { LeaseholdEvents } from "../observability/events.ts";
 import { type FaultPlan, onNthCall } from "../testing/fault-plans.ts";
 import { withFaults } from "../testing/faults.ts";
@@ -113,6 +115,22 @@ describe("a recurring job", () => {
     await story.clock.runUntil(running.stop());
   });
 
+  it("that another process puts first is seen within 15 seconds, without a notification", async () => {
+    const story = await createStory();
+    const worker = story.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "report", process: async () => null });
+    const running = await story.clock.runUntil(worker.start({ reapIntervalMs: 5_000 }));
+    await story.clock.advanceBy(1_000);
+    const { clock } = story;
+    const runtime = { ...createSystemRuntime(), clock };
+    const elsewhere = await createLeasehold({ stateAdapter: { ...story.stateAdapter }, jobTypes, runtime });
+    await elsewhere.recurring.put({ id: "first", everyMs: 20_000, job: { typeName: "report" } });
+    await clock.advanceBy(20_000);
+    expect(story.ticks).toMatchObject([{ recurringJobId: "first", latenessMs: 0 }]);
+    await clock.runUntil(running.stop());
+  });
+
   it("ends before `endAt`", async () => {
     const story = await createStory();
     await story.put({ startAt: new Date("2030-01-01T02:00:00Z"), endAt: new Date("2030-01-01T04:00:00Z") });
@@ -162,14 +180,116 @@ describe("a tick", () => {
     return kit.leasehold;
   };
 
-  it.each(["lockDueRecurring", "createJobs", "advanceRecurring"])(
-    "whose %s fails has not happened, and comes again",
-    async (method) => {
-      const leasehold = await createFaulty(onNthCall(method, 1, { kind: "fail_before" }));
-      expect((await leasehold.jobs.list()).jobs).toHaveLength(1);
-      expect((await leasehold.recurring.get({ id: "hourly" }))?.counts).toMatchObject({ started: 1 });
-    },
-  );
+  // The put creates a job, too, and rolls it back.
+  it.each([
+    ["lockDueRecurring", 1],
+    ["createJobs", 2],
+    ["advanceRecurring", 1],
+  ])("whose %s fails has not happened, and comes again", async (method, nth) => {
+    const leasehold = await createFaulty(onNthCall(method, nth, { kind: "fail_before" }));
+    expect((await leasehold.jobs.list()).jobs).toHaveLength(1);
+    expect((await leasehold.recurring.get({ id: "hourly" }))?.counts).toMatchObject({ started: 1 });
+  });
+});
+
+describe("a recurring job whose job the store refuses", () => {
+  const createRefusing = async () => {
+    const tries: number[] = [];
+    let refuses = false;
+    const kit = await createTestKit({
+      jobTypes,
+      wrapStateAdapter: (adapter) => ({
+        ...adapter,
+        createJobs: async (call) => {
+          if (refuses && call.jobs.some(({ recurrence }) => recurrence?.includes("bad")))
+            throw new Error("value too long");
+          return adapter.createJobs(call);
+        },
+      }),
+      observabilityAdapter: { recurringJobFailed: ({ retryInMs }) => tries.push(retryInMs) },
+    });
+    const { recurring } = kit.leasehold;
+    for (const id of ["bad", "good"])
+      await recurring.put({
+        id,
+        everyMs: hourMs,
+        job: { typeName: "report" },
+        catchUp: "all",
+        overlap: "allow",
+      });
+    const worker = kit.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "report", process: async () => null });
+    return {
+      tries,
+      recurring,
+      refuse: (on: boolean) => {
+        refuses = on;
+      },
+      pass: (ms: number) => kit.advance(worker, ms, calmly),
+    };
+  };
+
+  it("holds up no other, and is tried again within a minute each time", async () => {
+    const { tries, recurring, refuse, pass } = await createRefusing();
+    refuse(true);
+    await pass(2 * hourMs + minuteMs);
+    expect(await recurring.get({ id: "good" })).toMatchObject({ failure: null, counts: { started: 2 } });
+    expect(await recurring.get({ id: "bad" })).toMatchObject({
+      failure: { tries: tries.length, error: { name: "Error", message: "value too long" } },
+      counts: { started: 0 },
+    });
+    expect(tries.length).toBeGreaterThan(60);
+    expect(tries.length).toBeLessThan(140);
+    expect(tries[0]).toBeLessThanOrEqual(1_000);
+    expect(Math.max(...tries)).toBeLessThanOrEqual(minuteMs);
+
+    refuse(false);
+    await pass(minuteMs);
+    expect(await recurring.get({ id: "bad" })).toMatchObject({ failure: null, counts: { caught_up: 2 } });
+  });
+
+  it("is tried at once when it is changed", async () => {
+    const { recurring, refuse, pass } = await createRefusing();
+    refuse(true);
+    await pass(hourMs + 10 * minuteMs);
+    refuse(false);
+    await recurring.put({ id: "bad", everyMs: hourMs, job: { typeName: "report", priority: 1 } });
+    await pass(10);
+    expect(await recurring.get({ id: "bad" })).toMatchObject({ failure: null, counts: { caught_up: 1 } });
+  });
+});
+
+describe("a time that was computed with older zone data", () => {
+  const compute = async (outageMs: number) => {
+    const story = await createStory();
+    await story.put({ cron: "0 * * * *", timeZone: "Europe/Berlin" });
+    const { recurring, runInTransaction } = story.stateAdapter;
+    await runInTransaction(async (ctx) => {
+      const row = (await recurring!.lockRecurring({ ctx, ids: ["hourly"] }))[0]!;
+      // By these data, the time was half an hour earlier.
+      const at = row.nextNominalAt! - hourMs / 2;
+      await recurring!.putRecurring({
+        ctx,
+        jobs: [{ ...row, timeZoneVersion: "2000a", nextNominalAt: at, runsAt: at }],
+      });
+    });
+    await story.outage(outageMs);
+    await story.pass(minuteMs);
+    return story;
+  };
+
+  it("is run if it was due", async () => {
+    const story = await compute(hourMs / 2);
+    expect(story.ticks).toHaveLength(1);
+    expect(story.ticks[0]).toMatchObject({ nominalAt: Date.parse("2030-01-01T00:30:00Z") });
+  });
+
+  it("is computed anew if it is still to come", async () => {
+    const story = await compute(0);
+    await story.pass(hourMs);
+    expect(story.runs).toEqual(["2030-01-01T01:00"]);
+  });
 });
 
 describe("while the last sequence has not finished", () => {
@@ -225,6 +345,17 @@ describe("after an outage", () => {
     expect((await story.read()).counts).toEqual({ started: 0, caught_up: 1, skipped: 0, dropped: 4 });
   });
 
+  it("of seconds, `last` and `none` run the latest time and drop what it overtook", async () => {
+    for (const catchUp of ["last", "none"] as const) {
+      const story = await createStory();
+      await story.put({ everyMs: 1_000, catchUp });
+      await story.outage(10_000);
+      await story.pass(10);
+      expect(story.results()).toEqual(["dropped 9", "started"]);
+      expect(story.missed).toEqual([9]);
+    }
+  });
+
   it("`last` leaves alone what is past the window", async () => {
     const story = await createStory();
     await story.put({ catchUpWindowMs: 10 * minuteMs });
@@ -274,6 +405,99 @@ describe("after an outage", () => {
   });
 });
 
+describe("when the clock of the store is set back", () => {
+  /** What the jobs are for, in the order in which they were started. */
+  const nominalTimes = (story: Awaited<ReturnType<typeof createStory>>) =>
+    story.ticks.map(({ nominalAt }) => new Date(nominalAt).toISOString().slice(11));
+
+  it("times go on from the present, and none comes twice", async () => {
+    const story = await createStory({ startAt: "2030-01-01T08:00:00Z" });
+    await story.put();
+    await story.pass(3.5 * hourMs);
+    story.clock.stepWallClock(-2 * hourMs);
+    await story.pass(3 * hourMs);
+    expect(nominalTimes(story)).toEqual([
+      "09:00:00.000Z",
+      "10:00:00.000Z",
+      "11:00:00.000Z",
+      "10:00:00.001Z",
+      "11:00:00.001Z",
+      "12:00:00.000Z",
+    ]);
+    expect(story.results()).toEqual(Array.from({ length: 6 }, () => "started"));
+  });
+
+  it("a worker that sleeps notices it", async () => {
+    const story = await createStory();
+    await story.put({ everyMs: 10 * minuteMs });
+    const worker = story.leasehold
+      .createWorker()
+      .implementJobType({ typeName: "report", process: async () => null });
+    const running = await story.clock.runUntil(worker.start());
+    await story.clock.advanceBy(30 * minuteMs);
+    story.clock.stepWallClock(-hourMs);
+    await story.clock.advanceBy(31 * minuteMs);
+    expect(story.ticks).toHaveLength(6);
+    expect(new Set(story.ticks.map(({ nominalAt }) => nominalAt)).size).toBe(6);
+    await story.clock.runUntil(running.stop());
+  });
+
+  it("again and again, times still do not come twice, nor by pausing and resuming", async () => {
+    const story = await createStory();
+    await story.put({ everyMs: minuteMs });
+    for (let round = 0; round < 4; round += 1) {
+      await story.pass(10 * minuteMs);
+      story.clock.stepWallClock(-(5 + round) * minuteMs);
+      if (round === 2) {
+        await story.leasehold.recurring.pause({ id: "hourly" });
+        await story.leasehold.recurring.resume({ id: "hourly" });
+      }
+    }
+    await story.pass(20 * minuteMs);
+    const times = story.ticks.map(({ nominalAt }) => nominalAt);
+    expect(new Set(times).size).toBe(times.length);
+    expect(times.length).toBeGreaterThanOrEqual(58);
+    expect((await story.read()).counts).toMatchObject({ dropped: 0, skipped: 0 });
+  });
+
+  it("a job that comes every night does not run twice in one night", async () => {
+    const story = await createStory();
+    await story.put({ cron: "30 2 * * *" });
+    await story.pass(3 * hourMs);
+    story.clock.stepWallClock(-2 * hourMs);
+    await story.pass(24 * hourMs);
+    expect(story.runs).toEqual(["2030-01-01T02:30"]);
+    expect((await story.read()).nextAt).toEqual(new Date("2030-01-02T02:30:00Z"));
+    await story.leasehold.recurring.pause({ id: "hourly" });
+    await story.leasehold.recurring.resume({ id: "hourly" });
+    expect((await story.read()).nextAt).toEqual(new Date("2030-01-02T02:30:00Z"));
+    await story.pass(2 * hourMs);
+    expect(story.runs).toEqual(["2030-01-01T02:30", "2030-01-02T02:30"]);
+  });
+
+  it("after it was a year ahead, a job does not wait for a year", async () => {
+    const story = await createStory();
+    await story.put({ cron: "30 2 * * *" });
+    story.clock.stepWallClock(365 * 24 * hourMs);
+    await story.pass(minuteMs);
+    expect(story.results()).toEqual(["dropped 364", "caught_up"]);
+    story.clock.stepWallClock(-365 * 24 * hourMs);
+    await story.pass(48 * hourMs);
+    expect(nominalTimes(story).slice(2)).toEqual(["02:30:00.001Z", "02:30:00.001Z"]);
+  });
+
+  it("by less than a minute, times wait for it", async () => {
+    const story = await createStory();
+    await story.put({ everyMs: 10_000 });
+    await story.pass(30_500);
+    story.clock.stepWallClock(-50_000);
+    await story.leasehold.recurring.pause({ id: "hourly" });
+    await story.leasehold.recurring.resume({ id: "hourly" });
+    await story.pass(60_000);
+    expect(nominalTimes(story)).toEqual(["00:00:10.000Z", "00:00:20.000Z", "00:00:30.000Z", "00:00:40.000Z"]);
+  });
+});
+
 describe("a recurring job that is paused", () => {
   it("starts nothing, and makes up for nothing when it goes on", async () => {
     const story = await createStory();
@@ -288,6 +512,18 @@ describe("a recurring job that is paused", () => {
     });
     await story.pass(hourMs);
     expect(story.runs).toEqual(["2030-01-01T03:00"]);
+  });
+
+  it("by a put makes up for nothing when a put resumes it", async () => {
+    const story = await createStory();
+    await story.put({ catchUp: "all", overlap: "allow" });
+    await story.put({ catchUp: "all", overlap: "allow", paused: true });
+    await story.outage(4.5 * hourMs);
+    expect(await story.put({ catchUp: "all", overlap: "allow", paused: false })).toMatchObject({
+      nextAt: new Date("2030-01-01T05:00:00Z"),
+    });
+    await story.pass(hourMs);
+    expect(story.runs).toEqual(["2030-01-01T05:00"]);
   });
 
   it("drops the run that waits", async () => {

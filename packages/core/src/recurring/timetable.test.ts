@@ -85,12 +85,17 @@ describe("jitter", () => {
     );
   });
 
-  it("spreads jobs and times evenly", () => {
+  it.each([
+    ["evenly", 10_000, null],
+    ["over the whole interval if it is longer than that", 100_000, 10_000],
+  ])("spreads jobs and times %s", (_name, jitterMs, intervalMs) => {
     const tenths = Array.from({ length: 10 }, () => 0);
     for (let job = 0; job < 100; job += 1)
       for (let time = 0; time < 100; time += 1) {
         const nominal = time * 60_000;
-        tenths[Math.floor((jitteredTime(`job-${job}`, nominal, 10_000, null) - nominal) / 1_000)]! += 1;
+        const next = intervalMs === null ? null : nominal + intervalMs;
+        const runsAt = jitteredTime(`job-${job}`, nominal, jitterMs, next);
+        tenths[Math.floor((runsAt - nominal) / 1_000)]! += 1;
       }
     for (const count of tenths) expect(Math.abs(count - 1_000)).toBeLessThan(150);
   });

@@ -5,8 +5,8 @@ import { parseCronExpression } from "./cron.ts";
 import { parseTimeZone, type TimeZone } from "./time-zone.ts";
 
 /**
- * How much later than its nominal time a run begins: the same for everybody who asks, spread evenly from 0 to `jitterMs`, and
- * another for each job and time. Never as late as the time after it.
+ * When the run for a nominal time begins: up to `jitterMs` later, always the same for a job and a time. Spread evenly, but
+ * only as far as the next nominal time, so that runs keep their order and none is overtaken by the next.
  */
 export const jitteredTime = (
   id: string,
@@ -15,8 +15,8 @@ export const jitteredTime = (
   nextNominalAt: number | null,
 ): number => {
   if (jitterMs === 0) return nominalAt;
-  const runsAt = nominalAt + (hash(`${id} ${nominalAt}`) % jitterMs);
-  return nextNominalAt === null ? runsAt : Math.min(runsAt, nextNominalAt - 1);
+  const widthMs = nextNominalAt === null ? jitterMs : Math.min(jitterMs, nextNominalAt - nominalAt);
+  return nominalAt + (hash(`${id} ${nominalAt}`) % widthMs);
 };
 
 /** FNV-1a, then the final steps of MurmurHash3, without which similar texts give similar numbers. */
@@ -108,7 +108,57 @@ export const createTimetable = (definition: TimetableDefinition): Timetable => {
     const time = nextOf(startAt === null ? after : Math.max(after, startAt - 1));
     return time > latestDate || (endAt !== null && time >= endAt) ? null : time;
   };
+  return timetableFrom(zone, next);
+};
 
+/** The same with one time more, by which a run is due although the zone data of today have no such time. */
+export const withTime = (timetable: Timetable, extra: number): Timetable =>
+  timetableFrom(timetable.zone, (after) => {
+    const time = timetable.next(after);
+    return extra > after && (time === null || extra < time) ? extra : time;
+  });
+
+/** A set-back of the store's clock, after which nominal times that have been decided on come again. */
+export interface ClockSetBack {
+  /** Times up to this one have been decided on. */
+  readonly until: number;
+  /** Whether they are run again, under nominal times of their own. */
+  readonly repeats: boolean;
+  /** How much later these are: one millisecond more after every set-back. */
+  readonly shiftMs: number;
+}
+
+// Less than the shortest interval, so that times keep their order.
+const longestShiftMs = 999;
+
+/** What a set-back means for a recurring job whose first undecided time is `nextNominalAt`. */
+export const noteSetBack = (
+  timetable: Timetable,
+  nextNominalAt: number,
+  before: ClockSetBack | null,
+  now: number,
+): ClockSetBack => {
+  const until = Math.max(nextNominalAt - 1, before?.until ?? -Infinity);
+  return {
+    until,
+    // A job that comes every night does not run twice in the night in which the clock is corrected.
+    repeats: timetable.count(now, until, 2) > 1,
+    shiftMs: ((before?.shiftMs ?? 0) % longestShiftMs) + 1,
+  };
+};
+
+/** The same after a set-back: no time that has been decided on comes again as it was. */
+export const withSetBack = (timetable: Timetable, setBack: ClockSetBack | null): Timetable => {
+  if (setBack === null) return timetable;
+  const { until, repeats, shiftMs } = setBack;
+  return timetableFrom(timetable.zone, (after) => {
+    const repeated = repeats ? timetable.next(after - shiftMs) : null;
+    if (repeated !== null && repeated <= until) return repeated + shiftMs;
+    return timetable.next(Math.max(after, until));
+  });
+};
+
+const timetableFrom = (zone: TimeZone, next: Timetable["next"]): Timetable => {
   const latest = (after: number, until: number): number | null => {
     let found = next(after);
     if (found === null || found > until) return null;

@@ -43,7 +43,8 @@ export const behaveTogether = async (
 
   const poison = find("poison");
   if (poison) {
-    if (ms % 2 === 1) await process.sleep(ms);
+    if (ms % 2 === 1) await process.sleep(ms, signal);
+    signal.throwIfAborted();
     process.crash();
     return never();
   }

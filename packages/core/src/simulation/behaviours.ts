@@ -136,8 +136,9 @@ export const behave = async (
     case "never":
       return never();
     case "poison":
-      // Some only after a while in which others have come to sit beside them.
-      if (ms % 2 === 1) await process.sleep(ms);
+      // Some only after a while in which others have come to sit beside them. Not after their timeout: what a handler does that was
+      // given up on cannot be told from what the suspect does that runs alone by then.
+      if (ms % 2 === 1) await work();
       process.crash();
       return never();
     case "block":

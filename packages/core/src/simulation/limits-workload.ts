@@ -49,7 +49,7 @@ const startInTransaction: Operation = async (leasehold, context) => {
 
 const drawRate = (random: SeededRandom, leaseMs: number): RateLimit => {
   const limit = random.integer(3, 8);
-  return { limit, perMs: leaseMs, burst: random.integer(1, limit) };
+  return { limit, perMs: leaseMs, burst: random.chance(0.3) ? null : random.integer(1, limit) };
 };
 
 const drawChange = ({ random, plan }: OperationContext): LimitRuleChange =>
@@ -60,6 +60,7 @@ const drawChange = ({ random, plan }: OperationContext): LimitRuleChange =>
     () => ({ perGroup: random.chance(0.2) ? null : { concurrency: random.integer(1, 2), rate: null } }),
     () => ({ perGroup: { concurrency: null, rate: drawRate(random, plan.leaseMs) } }),
     () => ({ paused: random.chance(0.5) }),
+    () => ({ paused: true, pauseUntil: { afterMs: Math.ceil(random.next() * plan.leaseMs) } }),
     () => ({ weights: { a: random.integer(1, 4) } }),
   ])();
 
@@ -72,8 +73,16 @@ const changeRule: Operation = (_leasehold, context) => {
 const resume: Operation = (_leasehold, { random, store }) =>
   requirePart(store, "limits", "The simulation of groups and rules").resumeGroup({
     queue: ruledQueue,
-    typeName: "strict",
+    typeName: random.pick(typeNames),
     group: random.pick(groups),
+  });
+
+const pauseGroup: Operation = (_leasehold, { random, store, plan }) =>
+  requirePart(store, "limits", "The simulation of groups and rules").pauseGroup({
+    queue: ruledQueue,
+    typeName: random.pick(typeNames),
+    group: random.pick(groups),
+    until: random.chance(0.2) ? null : { afterMs: Math.ceil(random.next() * plan.leaseMs) },
   });
 
 const pickJob = ({ random, jobs }: OperationContext) => {
@@ -111,6 +120,7 @@ const operations: readonly (readonly [weight: number, Operation])[] = [
   [1, startInTransaction],
   [4, changeRule],
   [1, resume],
+  [1, pauseGroup],
   [1, cancel],
   [1, redrive],
   [1, completeFromOutside],
@@ -124,7 +134,8 @@ const calm = async (store: AnyStateAdapter): Promise<void> => {
   const limits = requirePart(store, "limits", "The simulation of groups and rules");
   for (const typeName of [null, ...typeNames])
     await limits.setRule({ queue: ruledQueue, typeName, change: { paused: false } });
-  for (const group of groups) await limits.resumeGroup({ queue: ruledQueue, typeName: "strict", group });
+  for (const typeName of typeNames)
+    for (const group of groups) await limits.resumeGroup({ queue: ruledQueue, typeName, group });
 };
 
 /** Groups, limits, rates, order and pauses, all changing while jobs run. */

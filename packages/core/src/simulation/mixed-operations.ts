@@ -149,6 +149,12 @@ const redrive: Operation = async (leasehold, { random, jobs }) => {
   return leasehold.jobs.redrive({ ids: [random.pick(failed).id], dryRun });
 };
 
+/** A job that was started without a timeout must not get a handler that never returns. */
+const drawEndingScript = (context: OperationContext): Script => {
+  const { script, hops } = drawScript(context, 0);
+  return { script: script.filter((behaviour) => !needsTimeout([behaviour])), hops };
+};
+
 /** Also jobs that do not wait: those must be left as they are. */
 const update: Operation = async (leasehold, context) => {
   const { random, jobs, plan } = context;
@@ -164,7 +170,7 @@ const update: Operation = async (leasehold, context) => {
     dryRun,
     priority: random.integer(-1, 1),
     ...(random.chance(0.5) && { schedule: { afterMs: Math.ceil(random.next() * plan.leaseMs) } }),
-    ...(random.chance(0.5) && { typeName: "task" as const, input: drawScript(context, 0) }),
+    ...(random.chance(0.5) && { typeName: "task" as const, input: drawEndingScript(context) }),
   });
 };
 

@@ -138,6 +138,26 @@ export class StorePartMissingError extends LeaseholdError {
   }
 }
 
+/**
+ * A call on the limits of a job type names no queue, the process has no settings of the type, and the store does not show one
+ * queue that it could mean. Nothing was written.
+ */
+export class QueueRequiredError extends LeaseholdError {
+  readonly typeName: string;
+  /** The queues with jobs of this type or with a rule for it. */
+  readonly queues: readonly string[];
+  constructor(typeName: string, queues: readonly string[]) {
+    const shown = queues.slice(0, 10).map((queue) => JSON.stringify(queue));
+    const more = queues.length > shown.length ? ` and ${queues.length - shown.length} more` : "";
+    super(
+      "QueueRequired",
+      `Which queue of job type ${describe(typeName)} is meant? It is in the queues ${shown.join(", ")}${more}: pass \`queue\`.`,
+    );
+    this.typeName = typeName;
+    this.queues = queues;
+  }
+}
+
 /** A limit rule or a recurring job has another version than `expectedVersion`. Nothing was written. */
 export class VersionMismatchError extends LeaseholdError {
   /** Which rule or recurring job it is. */
@@ -249,6 +269,20 @@ export class RecurringJobNotFoundError extends LeaseholdError {
     super(
       "RecurringJobNotFound",
       `There is no recurring job with id ${describe(id)}. \`recurring.list\` returns the existing ones.`,
+    );
+    this.id = id;
+  }
+}
+
+/** The store refuses the job that a recurring job would start. Nothing was put. `cause` is the error of the store. */
+export class RecurringJobRefusedError extends LeaseholdError {
+  readonly id: string;
+  constructor(id: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : describe(cause);
+    super(
+      "RecurringJobRefused",
+      `The recurring job ${describe(id)} was not put, because the store refuses its job: ${reason}`,
+      { cause },
     );
     this.id = id;
   }

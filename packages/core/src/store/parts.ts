@@ -53,6 +53,7 @@ export const contractMethods: ContractMethods = {
     setRule: "write",
     listRules: "read",
     listGroups: "read",
+    pauseGroup: "write",
     resumeGroup: "write",
     explainThrottle: "read",
     repairCounters: "write",

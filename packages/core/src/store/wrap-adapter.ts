@@ -33,7 +33,7 @@ export const wrapAdapter = <TAdapter extends object>(
     } else if (parts.has(name) && typeof original === "object" && original !== null) {
       wrapped[name] = wrapAdapter(original, wrap);
     } else {
-      Object.defineProperty(wrapped, name, { enumerable: true, get: () => source[name] });
+      Object.defineProperty(wrapped, name, { configurable: true, enumerable: true, get: () => source[name] });
     }
   }
   return wrapped as TAdapter;

@@ -1,7 +1,12 @@
-import { expect, it } from "vitest";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
+import { createGate } from "../conformance/gate.ts";
+import type { DefineContinuationInput, DefineContinuationOutput } from "../job-types/markers.ts";
 import type { LeaseholdApi } from "../leasehold-api.ts";
 import type { WorkerBuilder } from "../worker/api.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
+import { createInProcessStateAdapter } from "../memory/state-adapter.ts";
+import { wrapAdapter } from "../store/wrap-adapter.ts";
 import { createTestKit } from "./test-kit.ts";
 
 interface Types {
@@ -67,4 +72,123 @@ it("refuses a context beside a store, which has its own", async () => {
   const { stateAdapter } = await createTestKit({ jobTypes });
   const both = { jobTypes, stateAdapter, context: {} } as unknown as { jobTypes: typeof jobTypes };
   await expect(createTestKit(both)).rejects.toMatchObject({ code: "InvalidOption", option: "context" });
+});
+
+describe("drain and advance", () => {
+  const orders = defineUnionJobTypes<{
+    order: { input: null; output: DefineContinuationOutput<"approve"> };
+    approve: { input: DefineContinuationInput<null>; output: DefineContinuationOutput<"ship"> };
+    ship: { input: DefineContinuationInput<null>; output: string };
+    report: { input: null; output: string };
+  }>({ approve: { workerless: true }, report: { queue: "reports" } });
+
+  const createKit = async () => {
+    const kit = await createTestKit({ jobTypes: orders });
+    const { leasehold } = kit;
+    const ordering = leasehold.createWorker().implementJobType({
+      typeName: "order",
+      process: async ({ complete }) =>
+        complete(async ({ continueWith }) => continueWith({ typeName: "approve" })),
+    });
+    const shipping = leasehold
+      .createWorker()
+      .implementJobType({ typeName: "ship", process: async () => "shipped" });
+    const approve = (id: string) =>
+      leasehold.completeJobSequence({
+        id,
+        typeName: "order",
+        complete: async ({ job, complete }) => {
+          if (job.typeName !== "approve") throw new Error(`the order is at ${job.typeName}`);
+          await complete(job, async ({ continueWith }) => continueWith({ typeName: "ship" }));
+        },
+      });
+    return { ...kit, ordering, shipping, approve };
+  };
+
+  it("end while a job waits to be completed from outside", async () => {
+    const { leasehold, clock, drain, advance, ordering, shipping, approve } = await createKit();
+    const { id } = await leasehold.startJobSequence({ typeName: "order" });
+    const startedAt = clock.now();
+    await drain([ordering, shipping]);
+    expect(clock.now() - startedAt).toBeLessThan(1_000);
+    await advance([ordering, shipping], 3_600_000);
+    expect(await leasehold.jobs.getSequence({ id })).toMatchObject({ currentTypeName: "approve" });
+    await approve(id);
+    await drain(shipping);
+    expect(await leasehold.jobs.getSequence({ id })).toMatchObject({
+      status: "completed",
+      output: "shipped",
+    });
+  });
+
+  it("leave jobs of types that the given workers do not implement", async () => {
+    const { leasehold, drain, advance, ordering, shipping, approve } = await createKit();
+    const { id } = await leasehold.startJobSequence({ typeName: "order" });
+    const report = await leasehold.startJobSequence({ typeName: "report" });
+    await drain(ordering);
+    await approve(id);
+    await advance(ordering, 60_000);
+    expect(await leasehold.jobs.getSequence({ id })).toMatchObject({
+      status: "pending",
+      currentTypeName: "ship",
+    });
+    await drain([ordering, shipping]);
+    expect(await leasehold.jobs.getSequence({ id })).toMatchObject({ status: "completed" });
+    expect(await leasehold.jobs.get(report)).toMatchObject({ status: "pending", attempt: 0 });
+  });
+
+  it("leave throttled jobs until they can be claimed", async () => {
+    const { leasehold, drain, advance, ordering } = await createKit();
+    await leasehold.limits.set({ typeName: "order", rate: { limit: 1, perMs: 60_000 } });
+    await leasehold.startJobSequences({ sequences: [{ typeName: "order" }, { typeName: "order" }] });
+    const waiting = async () =>
+      (await leasehold.jobs.count({ typeName: "order", status: "pending" }))[0]?.count ?? 0;
+    await drain(ordering);
+    expect(await waiting()).toBe(1);
+    await leasehold.limits.pause({ typeName: "order" });
+    await advance(ordering, 60_000);
+    expect(await waiting()).toBe(1);
+    await leasehold.limits.resume({ typeName: "order" });
+    await drain(ordering);
+    expect(await waiting()).toBe(0);
+  });
+
+  it("name the jobs that are still running when they give up", async () => {
+    const { leasehold, clock, drain } = await createTestKit({ jobTypes });
+    const slow = leasehold.createWorker().implementJobType({
+      typeName: "charge",
+      process: () => new Promise<string>((resolve) => clock.setTimer(() => resolve("paid"), 7_200_000)),
+    });
+    const { id } = await leasehold.startJobSequence({ typeName: "charge", input: { order: "o-1" } });
+    await expect(drain(slow)).rejects.toThrow(`Still running: charge ${id} (attempt 1).`);
+  });
+});
+
+it("gives a retry the same delay whatever the order in which the store answers", async () => {
+  const maintenance = ["reapExpiredLeases", "nextRecurringIn"];
+  const retryAt = async (answeredLast: readonly string[]) => {
+    const failed = createGate();
+    const kit = await createTestKit({
+      jobTypes,
+      stateAdapter: wrapAdapter(createInProcessStateAdapter(), (method, original) => {
+        if (![...maintenance, "claimJobs", "commitOutcomes"].includes(method)) return original;
+        return async (call) => {
+          if (method === "commitOutcomes") failed.open();
+          if (answeredLast === maintenance && maintenance.includes(method)) await failed.opened;
+          for (let turn = 0; turn < 10 && answeredLast.includes(method); turn += 1) await nextTurn();
+          return original(call);
+        };
+      }),
+    });
+    const worker = kit.leasehold.createWorker().implementJobType({
+      typeName: "charge",
+      process: () => {
+        throw new Error("declined");
+      },
+    });
+    const { id } = await kit.leasehold.startJobSequence({ typeName: "charge", input: { order: "o-1" } });
+    await kit.drain(worker);
+    return (await kit.leasehold.jobs.get({ id }))?.scheduledAt;
+  };
+  expect(await retryAt(maintenance)).toEqual(await retryAt(["claimJobs"]));
 });

@@ -2,13 +2,16 @@ import type { Leasehold } from "../leasehold-api.ts";
 import type { RunningWorker, WorkerStartOptions } from "../worker/api.ts";
 import type { NotifyAdapter } from "../notify/contract.ts";
 import type { AnyStateAdapter, StateAdapter } from "../store/contract/state-adapter.ts";
-import { InvalidOptionError } from "../base/errors.ts";
+import { InvalidOptionError, LeaseholdError } from "../base/errors.ts";
+import type { Runtime } from "../base/runtime.ts";
 import type { LeaseholdOptions } from "../create-engine.ts";
 import { createLeasehold } from "../leasehold.ts";
 import { createInProcessNotifyAdapter } from "../notify/in-process.ts";
 import { createInProcessStateAdapter, type InProcessStateAdapter } from "../memory/state-adapter.ts";
 import { createDeterministicRuntime } from "./deterministic-runtime.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
+import { describeUnfinished, isIdleFor, watchClaims } from "./idle-workers.ts";
+import { createSeededRandom } from "./seeded-random.ts";
 import { createCallWatch, onClock } from "./store-on-clock.ts";
 import { withContext } from "./with-context.ts";
 
@@ -55,33 +58,22 @@ export interface TestKit<TDefs, TStateAdapter extends AnyStateAdapter = InProces
   readonly stateAdapter: TStateAdapter;
   readonly notifyAdapter: NotifyAdapter;
   readonly clock: ManualClock;
-  /** Runs a worker until no job is runnable or running. Jobs scheduled for later, retries too, stay where they are. */
-  drain(worker: StartableWorker, options?: WorkerStartOptions): Promise<void>;
-  /** Lets this much time pass with a worker running, and drains what has come due by then. */
-  advance(worker: StartableWorker, ms: number, options?: WorkerStartOptions): Promise<void>;
+  /**
+   * Runs one or more workers until nothing is left for them: none of their jobs runs, and none can be claimed now. Jobs
+   * scheduled for later, retries too, stay as they are, and so do throttled jobs and jobs of types that these workers do not
+   * implement.
+   */
+  drain(workers: StartableWorker | readonly StartableWorker[], options?: WorkerStartOptions): Promise<void>;
+  /** Lets this much time pass with the workers running, and drains what has come due by then. */
+  advance(
+    workers: StartableWorker | readonly StartableWorker[],
+    ms: number,
+    options?: WorkerStartOptions,
+  ): Promise<void>;
 }
 
 // Polling a real store costs real time, and notifications and due times wake the worker without it.
 const calmly = { pollIntervalMs: 600_000, reapIntervalMs: 600_000 } as const satisfies WorkerStartOptions;
-
-const pageSize = 1_000;
-
-/** Whether no job is running, and none is pending that has fallen due. */
-const isIdle = async (store: AnyStateAdapter, clock: ManualClock): Promise<boolean> => {
-  let after = null;
-  do {
-    const { jobs, next }: Awaited<ReturnType<AnyStateAdapter["listJobs"]>> = await store.listJobs({
-      filter: { statuses: ["pending", "running"] },
-      order: "oldest",
-      limit: pageSize,
-      after,
-    });
-    if (jobs.some(({ status, scheduledAt }) => status === "running" || scheduledAt <= clock.now()))
-      return false;
-    after = next;
-  } while (after !== null);
-  return true;
-};
 
 interface AnyOptions extends TestKitOptions<unknown, AnyStateAdapter> {
   readonly stateAdapter?: AnyStateAdapter;
@@ -108,10 +100,17 @@ export async function createTestKit(passed: object): Promise<TestKit<unknown, An
   if (given && context) throw new InvalidOptionError("context", "goes with the in-process store only");
   const calls = createCallWatch(quietMs);
   const clock = createManualClock(given ? { beforeTimePasses: calls.settled } : {});
-  const runtime = createDeterministicRuntime({ seed, clock });
+  const deterministic = createDeterministicRuntime({ seed, clock });
+  const runtime: Runtime = {
+    ...deterministic,
+    // A real store replies in any order. A retry must not depend on what else was drawn before it.
+    random: (key) =>
+      key === undefined ? deterministic.random() : createSeededRandom(`${seed}/random/${key}`).next(),
+  };
   const inProcess = createInProcessStateAdapter({ clock });
   const store: AnyStateAdapter = given ?? (context ? withContext(inProcess, context) : inProcess);
-  const stateAdapter = wrapStateAdapter(given ? onClock(given, clock, calls) : store);
+  const claims = watchClaims(given ? onClock(given, clock, calls) : store);
+  const stateAdapter = wrapStateAdapter(claims.stateAdapter);
   const notifyAdapter = options.notifyAdapter ?? createInProcessNotifyAdapter();
   const leasehold = await createLeasehold({
     statistics: false,
@@ -121,20 +120,38 @@ export async function createTestKit(passed: object): Promise<TestKit<unknown, An
     runtime,
   });
 
-  const untilIdle = (): Promise<void> =>
-    clock.runUntil(() => calls.openTransactions === 0 && isIdle(store, clock));
+  const untilIdle = (running: readonly RunningWorker[]): Promise<void> =>
+    clock.runUntil(() => calls.openTransactions === 0 && isIdleFor(running, claims, store, clock));
 
-  const withWorker = async (
-    worker: StartableWorker,
+  /** An error of the clock, with the jobs that the workers could not finish. */
+  const withUnfinished = async (error: unknown): Promise<unknown> => {
+    if (!(error instanceof Error) || error instanceof LeaseholdError) return error;
+    const unfinished = await describeUnfinished(claims, store, clock);
+    return new Error(`The workers did not become idle. ${error.message}${unfinished}`, { cause: error });
+  };
+
+  const stopAll = async (running: readonly RunningWorker[]): Promise<void> => {
+    await clock.runUntil(Promise.all(running.map((worker) => worker.stop())));
+  };
+
+  const withWorkers = async (
+    workers: StartableWorker | readonly StartableWorker[],
     startOptions: WorkerStartOptions | undefined,
-    use: () => Promise<void>,
+    use: (running: readonly RunningWorker[]) => Promise<void>,
   ): Promise<void> => {
-    const running = await clock.runUntil(worker.start(given ? { ...calmly, ...startOptions } : startOptions));
+    const running: RunningWorker[] = [];
     try {
-      await use();
-    } finally {
-      await clock.runUntil(running.stop());
+      for (const worker of [workers].flat())
+        running.push(
+          await clock.runUntil(worker.start(given ? { ...calmly, ...startOptions } : startOptions)),
+        );
+      await use(running);
+    } catch (error) {
+      const described = await withUnfinished(error);
+      await stopAll(running).catch(() => {});
+      throw described;
     }
+    await stopAll(running);
   };
 
   return {
@@ -142,11 +159,11 @@ export async function createTestKit(passed: object): Promise<TestKit<unknown, An
     stateAdapter,
     notifyAdapter,
     clock,
-    drain: (worker, startOptions) => withWorker(worker, startOptions, untilIdle),
-    advance: (worker, ms, startOptions) =>
-      withWorker(worker, startOptions, async () => {
+    drain: (workers, startOptions) => withWorkers(workers, startOptions, untilIdle),
+    advance: (workers, ms, startOptions) =>
+      withWorkers(workers, startOptions, async (running) => {
         await clock.advanceBy(ms);
-        await untilIdle();
+        await untilIdle(running);
       }),
   };
 }

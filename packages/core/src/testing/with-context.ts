@@ -49,5 +49,6 @@ export const withContext = <TContext extends object>(
         : original({ ...(call as object), ctx: translate(ctx) }, ...rest);
     };
   };
-  return wrapAdapter(adapter as object, wrap) as StateAdapter<TContext, TContext>;
+  const wrapped = wrapAdapter(adapter as object, wrap) as StateAdapter<TContext, TContext>;
+  return Object.defineProperty(wrapped, "contextKeys", { value: keys });
 };

@@ -1,3 +1,4 @@
+import type { LoopRetryConfig } from "../base/backoff.ts";
 import type { JobTypeName } from "../job-types/markers.ts";
 import type { JobTypeNames } from "../job-types/navigation.ts";
 import type { RetryPolicy } from "../job-types/retry-policy.ts";
@@ -64,7 +65,10 @@ export interface WorkerStartOptions {
   readonly concurrency?: number | undefined;
   /** The queues to serve, each with its own limit. Default: `"default"` and the queues of the implemented types. */
   readonly queues?: Readonly<Record<string, number | QueueOptions>> | undefined;
-  /** How many jobs may be claimed before there is a free slot. Default: at most 1,000, as many as run within 50 ms. */
+  /**
+   * How many jobs may be claimed before there is a free slot. Default: at most 1,000, as many as run within 50 ms. A job that has
+   * waited for 0.2 seconds is released for other workers.
+   */
   readonly prefetch?: number | undefined;
   /** The longest sleep when there is nothing to do and no notification arrives. Default: 1 second. */
   readonly pollIntervalMs?: number | undefined;
@@ -84,6 +88,11 @@ export interface WorkerStartOptions {
   readonly commitBatchSize?: number | undefined;
   /** How long a result may wait for more results to be written with it. Default: 0. */
   readonly commitLingerMs?: number | undefined;
+  /**
+   * How the worker waits after the store has failed, until it claims, renews or writes again. The delay begins with
+   * `initialDelayMs` and doubles up to `maxDelayMs`, with jitter. Default: 100 ms to 1 second.
+   */
+  readonly workerLoopRetryConfig?: LoopRetryConfig | undefined;
 }
 
 /** The argument of `stop`, and of `close`. */
@@ -117,7 +126,7 @@ export interface StopResult {
 export interface WorkerHealth {
   readonly workerId: string;
   readonly state: "running" | "stopping" | "stopped";
-  /** False when a loop of the worker keeps failing, for instance because the store does not answer. */
+  /** False when claims, renewals, written results or maintenance keep failing, for instance because the store does not answer. */
   readonly healthy: boolean;
   /** What is wrong, for people to read. Empty when healthy. */
   readonly problems: readonly string[];

@@ -97,13 +97,42 @@ describe("the note of an attempt", () => {
     expect(parseStoredError(outcomes[0]!.note!.error)).toMatchObject({ code: "JobTimeout" });
   });
 
-  it("does not come with a completion, nor with a job that is given back without an error", async () => {
+  it("does not come with a completion", async () => {
     const completed = await runOne(async () => 1);
     expect(completed.outcomes.map((outcome) => [outcome.kind, "note" in outcome])).toEqual([
       ["complete", false],
     ]);
-    const back = await runOne(() => Promise.reject(new RescheduleJobError({ afterMs: 1_000 })));
-    expect(back.outcomes.map((outcome) => [outcome.kind, "note" in outcome])).toEqual([["release", false]]);
+  });
+
+  it("comes without an error with a job that is rescheduled without one", async () => {
+    const { outcomes } = await runOne(async ({ log }) => {
+      log("a line");
+      throw new RescheduleJobError({ afterMs: 1_000 });
+    });
+    expect(outcomes).toMatchObject([
+      { kind: "release", note: { attempt: 1, error: null, fingerprint: null, log: expect.any(String) } },
+    ]);
+  });
+
+  it("does not come with a job that is released before its handler begins", async () => {
+    let stop: (() => Promise<unknown>) | undefined;
+    let stopped: Promise<unknown> | undefined;
+    const kit = await createKit({
+      wrap: (adapter) =>
+        wrapAdapter(adapter, (method, original) => async (...args) => {
+          const answer: unknown = await original(...args);
+          if (method === "claimJobs" && (answer as unknown[]).length > 0) stopped ??= stop?.();
+          return answer;
+        }),
+    });
+    const running = await kit.clock.runUntil(
+      kit.leasehold.createWorker().implementJobType({ typeName: "work", process: fail }).start(),
+    );
+    stop = () => running.stop();
+    await kit.leasehold.startJobSequence({ typeName: "work", input: 1 });
+    await kit.clock.runUntil(() => stopped !== undefined);
+    await kit.clock.runUntil(stopped!);
+    expect(kit.outcomes().map((outcome) => [outcome.kind, "note" in outcome])).toEqual([["release", false]]);
   });
 
   it("is not made for a store without a history", async () => {

@@ -97,6 +97,7 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
     const { engine } = this.worker;
     const { held } = this;
     held.attempt = this;
+    held.began = true;
     if (this.timeoutMs !== undefined) this.limitTime(this.timeoutMs);
     this.report("jobAttemptStarted");
     const { traceContext, sequenceIndex } = held.job;
@@ -152,13 +153,13 @@ export class Attempt implements RunningAttempt, CallMember, EndedAttempt {
   }
 
   close(): void {
-    const { observe, runtime, tally } = this.worker.engine;
+    const { observe, runtime } = this.worker.engine;
     this.over = true;
     this.cancelTimeout?.();
     this.held.attempt = undefined;
-    if (tally.isOn) this.held.ranMs = runtime.clock.monotonic() - this.startedAt;
-    if (!isObserved(observe)) return;
     const durationMs = runtime.clock.monotonic() - this.startedAt;
+    this.held.ranMs = durationMs;
+    if (!isObserved(observe)) return;
     observe("jobAttemptDuration", () => ({ durationMs, ...this.eventData() }));
   }
 }

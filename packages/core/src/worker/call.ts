@@ -1,5 +1,6 @@
 import { InvalidOptionError } from "../base/errors.ts";
 import { readableThrown } from "../base/stored-error.ts";
+import type { Origin } from "../engine/engine.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
 import { encodeOutput, isContinuedResult, isFailedResult, readBatchResults } from "../jobs/complete.ts";
 import type { JobView } from "../jobs/view.ts";
@@ -86,6 +87,31 @@ class BatchOptions {
     return this.#call.getLog().write;
   }
 }
+
+/**
+ * Makes the accessors of the class own properties, so that `({ job, ...rest })` finds them. A proxy, because own accessors would
+ * cost every job microseconds; the accessors run with the instance, which has the private field.
+ */
+const withOwnAccessors = <TOptions extends object>(
+  names: readonly (string & keyof TOptions)[],
+): ProxyHandler<TOptions> => ({
+  get: (options, name) => options[name as keyof TOptions],
+  ownKeys: (options) => [...Reflect.ownKeys(options), ...names],
+  getOwnPropertyDescriptor: (options, name) =>
+    (names as readonly PropertyKey[]).includes(name)
+      ? { get: () => options[name as keyof TOptions], enumerable: true, configurable: true }
+      : Reflect.getOwnPropertyDescriptor(options, name),
+});
+
+const handlerAccessors = withOwnAccessors<HandlerOptions>([
+  "signal",
+  "prepare",
+  "complete",
+  "reportProgress",
+  "log",
+]);
+
+const batchAccessors = withOwnAccessors<BatchOptions>(["signal", "complete", "log"]);
 
 const continuedWithoutComplete =
   "`continueWith` creates jobs in the transaction of `complete`. Return what it gives you from the callback of `complete`";
@@ -261,10 +287,13 @@ class Call implements AttemptCall, HandlerCall {
     if (this.called.length === 0) return undefined;
     // A scope without that of the code that started the worker. Jobs that a batch handler starts have no origin: they could
     // come from any job of the batch.
-    const { id, rootSequenceId } = members[0]!.held.job;
+    const { held } = members[0]!;
+    const { id, rootSequenceId } = held.job;
+    const origin: Origin = { jobId: id, rootSequenceId, attempt: members[0]! };
+    if (!isBatch) held.origin = origin;
     const running = isBatch
-      ? scope.run({}, handler.run, new BatchOptions(this))
-      : scope.run({ origin: { jobId: id, rootSequenceId } }, handler.run, new HandlerOptions(this));
+      ? scope.run({}, handler.run, new Proxy(new BatchOptions(this), batchAccessors))
+      : scope.run({ origin }, handler.run, new Proxy(new HandlerOptions(this), handlerAccessors));
     this.synchronousPartOver = true;
     this.session?.endSynchronousPart();
     return running;
@@ -305,12 +334,12 @@ class Call implements AttemptCall, HandlerCall {
   settleThrown(error: unknown): void {
     const shared = this.called.length > 1;
     for (const member of this.called)
-      member.settle(failureOf(member, this.session?.committed) ?? { kind: "threw", error, shared });
+      member.settle(failureOf(member, this.session?.committed()) ?? { kind: "threw", error, shared });
   }
 
   settleReturned(returned: unknown): void {
     const { called, isBatch } = this;
-    const committed = this.session?.committed;
+    const committed = this.session?.committed();
     if (committed) {
       for (const member of called) member.settle(endingWhenCommitted(member, committed));
     } else if (isBatch) this.settleResults(returned);

@@ -1,34 +1,47 @@
 import { createFifo } from "../base/async.ts";
-import { type Backoff, delayOf } from "../base/backoff.ts";
+import { delayOf } from "../base/backoff.ts";
 import { sleep } from "../base/runtime.ts";
-import { parseStoredError, restoreError, shortenStoredError } from "../base/stored-error.ts";
+import { parseStoredError, shortenStoredError } from "../base/stored-error.ts";
 import type { AfterCommit } from "../engine/engine.ts";
+import { recogniseDiscarded } from "../engine/lost-replies.ts";
 import { createAfterCommit } from "../engine/operation.ts";
 import { kindOfError } from "../history/fingerprint.ts";
 import { announceOutcome } from "../jobs/announce.ts";
+import { isDiscarded } from "../jobs/complete.ts";
 import { endLostSpan, endRecordedSpan } from "../observability/observe.ts";
 import type { LeaseRefusal } from "../store/contract/claims.ts";
 import type { AttemptNote } from "../store/contract/history.ts";
 import type { JobOutcome, OutcomeResult } from "../store/contract/outcomes.ts";
 import { attemptEventData, refusalAbortReason, reportFenced, reportLostLease } from "./attempt-events.ts";
 import type { WorkerContext } from "./context.ts";
+import { isSuspect } from "./crash-isolation.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
+import type { LoopHealth } from "./loop.ts";
 import { errorOutcome } from "./outcome.ts";
 
 /**
- * Adds the note of the attempt for the history, if the attempt ended with an error and the store keeps a history. Called for
- * every job, so the usual case returns at once.
+ * Adds the note of the attempt for the history, if the store keeps one. Called for every job, so the usual case returns at
+ * once. A job that is released before its handler began has no attempt.
  */
 const withNote = (worker: WorkerContext, held: HeldJob, outcome: JobOutcome): JobOutcome => {
-  if (outcome.kind === "complete" || outcome.error === null) return outcome;
+  if (outcome.kind === "complete" || (outcome.error === null && !held.began)) return outcome;
   if (!worker.engine.store.history) return outcome;
   return { ...outcome, note: noteOf(worker, held, outcome.error) };
 };
 
-const noteOf = ({ engine, settings }: WorkerContext, { job, log }: HeldJob, error: string): AttemptNote => {
+const describeError = (
+  { engine }: WorkerContext,
+  error: string | null,
+): Pick<AttemptNote, "fingerprint" | "error"> => {
+  if (error === null) return { fingerprint: null, error: null };
   const stored = parseStoredError(error)!;
   const kind = kindOfError(stored);
   engine.reporter.addCause(kind);
+  return { fingerprint: kind.fingerprint, error: shortenStoredError(error, stored) };
+};
+
+const noteOf = (worker: WorkerContext, { job, log }: HeldJob, error: string | null): AttemptNote => {
+  const { engine, settings } = worker;
   return {
     attempt: job.attempt,
     leaseVersion: job.leaseVersion,
@@ -36,8 +49,7 @@ const noteOf = ({ engine, settings }: WorkerContext, { job, log }: HeldJob, erro
     deployment: engine.deployment,
     dueAt: job.scheduledAt,
     startedAt: job.lastAttemptAt!,
-    fingerprint: kind.fingerprint,
-    error: shortenStoredError(error, stored),
+    ...describeError(worker, error),
     log: log?.toText() ?? null,
   };
 };
@@ -59,7 +71,6 @@ export const endAttempt = (
 ): void => {
   if (end === "completed") {
     countAttempt(worker, held);
-    worker.engine.observe("jobAttemptCompleted", () => attemptEventData(worker, held));
     if (held.span) endRecordedSpan(held.span, "completed");
   } else if (held.span) endLostSpan(held.span, end === "unwritten" ? "lease_expired" : null);
   letGo(worker, held);
@@ -101,22 +112,14 @@ const reportApplied = (
   answer: OutcomeResult & { kind: "applied" },
   afterCommit: AfterCommit,
 ): void => {
-  const { observe, count } = afterCommit;
-  const data = () => attemptEventData(worker, held);
-  announceOutcome(afterCommit, held.job, outcome, answer, data);
+  announceOutcome(afterCommit, held.job, outcome, answer, () => attemptEventData(worker, held));
   countAttempt(worker, held);
-  if (outcome.kind === "complete") {
-    observe("jobAttemptCompleted", data);
-    return;
-  }
-  if (outcome.kind === "release") count(held.job, "released");
-  if (outcome.kind === "retry") count(held.job, "retried");
-  if (outcome.kind === "release" && outcome.schedule) observe("jobAttemptRescheduled", data);
-  if (outcome.kind === "retry" || outcome.kind === "fail") {
-    const retryInMs =
-      outcome.kind === "retry" && "afterMs" in outcome.schedule ? outcome.schedule.afterMs : null;
-    observe("jobAttemptFailed", () => ({ error: restoreError(outcome.error), retryInMs, ...data() }));
-  }
+  if (outcome.kind === "complete") return;
+  if (outcome.kind === "release") afterCommit.count(held.job, "released");
+  if (outcome.kind === "retry") afterCommit.count(held.job, "retried");
+  // A suspect needs an empty process. Notified, all workers would try to claim it and stop for it.
+  if (outcome.kind === "release" && !outcome.schedule && !isSuspect(worker, held.job))
+    afterCommit.notify("jobScheduled", held.job.typeName);
   const schedule = outcome.kind === "fail" ? undefined : outcome.schedule;
   if (schedule && "afterMs" in schedule) worker.wakeUps.runnableIn.signal(schedule.afterMs);
 };
@@ -142,14 +145,25 @@ export interface Committer {
   readonly pending: number;
   /** Outcomes that were given up, because time ran out or the store refused them. */
   readonly unwritten: number;
+  health(): Pick<LoopHealth, "failures" | "lastError">;
 }
 
 interface Entry {
   readonly held: HeldJob;
   outcome: JobOutcome;
+  /** It was sent, and the answer was an error. It may have been applied. */
+  wasSent?: boolean;
 }
 
-const retryDelay: Backoff = { firstMs: 50, longestMs: 1_000, jitter: "half" };
+/** Decided once, as late as possible: a process may have begun to wait for the sequence. */
+const decideToKeep = ({ engine }: WorkerContext, entry: Entry): void => {
+  const { held, outcome } = entry;
+  if (outcome.kind !== "complete" || entry.wasSent || held.origin?.hasStarted) return;
+  if (isDiscarded(engine, held.job)) entry.outcome = { ...outcome, keep: false };
+};
+
+// A result that waits holds its lease and its slot in a limit, so the first tries come sooner than those of the loops.
+const mostFirstDelayMs = 50;
 
 const byJobId = (a: Entry, b: Entry): number => (a.held.job.id < b.held.job.id ? -1 : 1);
 
@@ -157,12 +171,16 @@ export const createCommitter = (worker: WorkerContext): Committer => {
   const { engine, settings, held: heldJobs, wakeUps } = worker;
   const { store, observe, runtime } = engine;
   const { clock } = runtime;
+  const { loopBackoff } = settings;
+  const retryDelay = { ...loopBackoff, firstMs: Math.min(loopBackoff.firstMs, mostFirstDelayMs) };
   const queue = createFifo<Entry>();
   let writing: readonly Entry[] = [];
   let unwritten = 0;
   let abandoned = false;
   let flushing = false;
   let onFlushed: (() => void)[] = [];
+  let failures = 0;
+  let lastError: unknown;
 
   const giveUp = (entry: Entry): void => {
     unwritten += 1;
@@ -170,9 +188,13 @@ export const createCommitter = (worker: WorkerContext): Committer => {
   };
 
   const writeOnce = async (batch: readonly Entry[]): Promise<void> => {
+    for (const entry of batch) decideToKeep(worker, entry);
+    const outcomes = batch.map(({ outcome }) => outcome);
     const askedAt = clock.monotonic();
-    const results = await store.commitOutcomes({ outcomes: batch.map(({ outcome }) => outcome) });
+    let results: readonly OutcomeResult[] = await store.commitOutcomes({ outcomes });
+    if (batch.some(({ wasSent }) => wasSent)) results = recogniseDiscarded(results, outcomes);
     const answeredAt = clock.monotonic();
+    failures = 0;
     const afterCommit = createAfterCommit(engine, { committed: true });
     for (let index = 0; index < batch.length; index++) {
       const { held, outcome } = batch[index]!;
@@ -217,6 +239,9 @@ export const createCommitter = (worker: WorkerContext): Committer => {
         await writeOnce(entries);
         return;
       } catch (error) {
+        failures += 1;
+        lastError = error;
+        for (const entry of entries) entry.wasSent = true;
         observe("workerError", () => ({ workerId: settings.workerId, loop: "committer", error }));
         if (!store.isTransientError(error)) {
           if (entries.length > 1) {
@@ -289,5 +314,6 @@ export const createCommitter = (worker: WorkerContext): Committer => {
     get unwritten() {
       return unwritten;
     },
+    health: () => ({ failures, lastError }),
   };
 };

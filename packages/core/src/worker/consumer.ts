@@ -1,14 +1,15 @@
 import { isObserved } from "../observability/observe.ts";
 import type { JobOutcome } from "../store/contract/outcomes.ts";
 import { UnknownJobTypeError } from "../store/errors.ts";
-import { expiredError, hadExpired } from "../store/rules/checks.ts";
+import { expiredError, hadExpired, isOwedAttempt } from "../store/rules/checks.ts";
 import { reportLostLease } from "./attempt-events.ts";
 import { type CallOwner, runCall } from "./call.ts";
 import { type Committer, endAttempt } from "./committer.ts";
 import type { WorkerContext } from "./context.ts";
-import { createSuspects } from "./crash-isolation.ts";
+import { createSuspects, type SuspectEnds } from "./crash-isolation.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import { attemptLimit, failOutcome, releaseOutcome, type Outcome } from "./outcome.ts";
+import { staleCheckMs } from "./prefetch.ts";
 import { type Claim, createSlots, nothingToClaim } from "./slots.ts";
 
 /** Starts and ends the calls of handlers for claimed jobs. `Slots` decides what may start and what to claim. */
@@ -41,6 +42,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
   const counts = { released: 0, abandoned: 0 };
   let stopping = false;
   let pumpIsDue = false;
+  let cancelStaleCheck: (() => void) | undefined;
   let onDrained: (() => void)[] = [];
 
   const start = (jobs: readonly HeldJob[]): void => {
@@ -88,7 +90,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
 
   /** Starts whatever may start. Jobs whose lease may be over are dropped. */
   const pump = (): void => {
-    suspects.pump(startAlone, drop);
+    suspects.pump(ends);
     for (let next = slots.next(); next; next = slots.next()) {
       if (!crashIsolation.tryEnter(false)) return;
       // Out of the buffer first: a handler may stop the worker before it even returns.
@@ -111,8 +113,21 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     committer.add(job, releaseOutcome(job));
   };
 
+  const ends: SuspectEnds = { start: startAlone, drop, release };
+
   const releaseBuffered = (): void => {
     for (const job of slots.drain()) release(job);
+  };
+
+  /** What has waited for longer than another worker needs to claim it is released, while anything is buffered. */
+  const checkStale = (): void => {
+    cancelStaleCheck = undefined;
+    for (const job of slots.takeStale()) release(job);
+    checkStaleLater();
+  };
+
+  const checkStaleLater = (): void => {
+    if (slots.buffered > 0) cancelStaleCheck ??= clock.setTimer(checkStale, staleCheckMs);
   };
 
   const accept = (job: HeldJob): void => {
@@ -140,6 +155,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       for (const job of jobs) accept(job);
       suspects.endClaim();
       pump();
+      checkStaleLater();
     },
     queuesWithRoom: () => (mayClaim() ? slots.countWithRoom(committer.pending, suspects.waiting) : 0),
     claim: () => (mayClaim() ? slots.claim(committer.pending, suspects.waiting) : nothingToClaim),
@@ -147,6 +163,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
       stopping = true;
       stopListening();
       releaseBuffered();
+      cancelStaleCheck?.();
       suspects.stop(release);
     },
     abortRunning: () => {
@@ -178,7 +195,8 @@ const refuse = (worker: WorkerContext, held: HeldJob): JobOutcome | undefined =>
     const error = new UnknownJobTypeError(typeName, "has no handler in the worker that owns its queue");
     return failOutcome(held, "no_handler", error);
   }
-  if (attempt > attemptLimit(worker, held.job)) {
+  const limit = attemptLimit(worker, held.job);
+  if (attempt > limit && !isOwedAttempt(held.job, limit)) {
     const error = new Error("No attempt is left under this worker's limit.");
     return failOutcome(held, "attempts_exhausted", error);
   }

@@ -1,3 +1,4 @@
+import type { Backoff } from "../base/backoff.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { RetryPolicy } from "../job-types/retry-policy.ts";
 import type { MaxAttempts } from "../store/contract/claims.ts";
@@ -45,6 +46,8 @@ export interface WorkerSettings {
   readonly stopDeadlineMs: number;
   readonly commitBatchSize: number;
   readonly commitLingerMs: number;
+  /** Of the loops, after the store has failed. */
+  readonly loopBackoff: Backoff;
 }
 
 /** What the parts of one running worker share. */

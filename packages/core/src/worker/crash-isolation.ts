@@ -1,6 +1,14 @@
 import type { Runtime } from "../base/runtime.ts";
+import type { StateJob } from "../store/contract/job.ts";
 import type { WorkerContext } from "./context.ts";
-import { type CrashIsolation, type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
+import { refusalAbortReason, reportRefusal } from "./attempt-events.ts";
+import {
+  type CrashIsolation,
+  type HeldJob,
+  isLeaseTrusted,
+  loseLease,
+  trustedLeaseEnd,
+} from "./held-jobs.ts";
 import { attemptLimit } from "./outcome.ts";
 
 export const createCrashIsolation = (): CrashIsolation => {
@@ -87,8 +95,46 @@ export const crashIsolationOf = (runtime: Runtime | undefined): CrashIsolation =
 
 /**
  * A suspect is a job whose lease has run out before and that is at its last attempt: it may be what took its process
- * down. It runs alone in its process, under `CrashIsolation`; this is the part of one worker.
+ * down. It runs alone in its process.
  */
+export const isSuspect = (worker: WorkerContext, job: StateJob): boolean =>
+  job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job);
+
+/** How a suspect that waited ends up. */
+export interface SuspectEnds {
+  readonly start: (job: HeldJob) => void;
+  readonly drop: (job: HeldJob) => void;
+  readonly release: (job: HeldJob) => void;
+}
+
+/**
+ * Writes that the last attempt begins. Before this write, an expired lease does not count against the suspect: another job may
+ * have taken the process down. Returns whether the job may start; undefined if the store could not be asked.
+ */
+const beginLastAttempt = async (worker: WorkerContext, held: HeldJob): Promise<boolean | undefined> => {
+  const { store, observe, runtime } = worker.engine;
+  const { leaseToken, leaseMs } = held;
+  const askedAt = runtime.clock.monotonic();
+  const attempt = Math.min(held.job.attempt, attemptLimit(worker, held.job));
+  const lease = { jobId: held.job.id, leaseToken, leaseMs, lastAttempt: attempt };
+  try {
+    const [result] = await store.renewLeases({ leases: [lease] });
+    if (result?.kind === "refused") {
+      reportRefusal(observe, worker, held, result);
+      loseLease(held, refusalAbortReason(result));
+      return false;
+    }
+    if (result?.kind !== "renewed") return undefined;
+  } catch {
+    return undefined;
+  }
+  held.leaseEndsAt = trustedLeaseEnd(askedAt, leaseMs);
+  held.job = { ...held.job, attempt };
+  held.eventData = undefined;
+  return isLeaseTrusted(held, runtime.clock);
+};
+
+/** The part of one worker in `CrashIsolation`. */
 export interface Suspects {
   /** A claim has been answered: the turn in which it was made is over. */
   beginClaim(): void;
@@ -96,13 +142,13 @@ export interface Suspects {
   place(job: HeldJob): "buffer" | "release" | "waits";
   /** All jobs of the claim have been placed. */
   endClaim(): void;
-  /** Starts the suspect that waits here if nothing else is in the process, or drops it when its lease is gone. */
-  pump(start: (job: HeldJob) => void, drop: (job: HeldJob) => void): void;
+  /** Begins the suspect that waits here if nothing else is in the process, or drops it when its lease is gone. */
+  pump(ends: SuspectEnds): void;
   /** A job of this worker has left its slot. */
   leave(job: HeldJob): void;
   /** Runs no suspect any more; a suspect that waits here is released. */
   stop(release: (job: HeldJob) => void): void;
-  /** How many suspects wait here: none or one. */
+  /** How many suspects wait here or are about to start: none or one. */
   readonly waiting: number;
 }
 
@@ -110,11 +156,30 @@ export const createSuspects = (worker: WorkerContext): Suspects => {
   const { crashIsolation, engine } = worker;
   const { clock } = engine.runtime;
   let waiting: HeldJob | undefined;
+  let beginning: HeldJob | undefined;
   let runningAlone: HeldJob | undefined;
   let metSuspect = false;
 
-  const isSuspect = ({ job }: HeldJob): boolean =>
-    job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job);
+  const leave = (job: HeldJob): void => {
+    const alone = job === runningAlone;
+    if (alone) runningAlone = undefined;
+    crashIsolation.leave(alone);
+  };
+
+  const begin = async (job: HeldJob, { start, drop, release }: SuspectEnds): Promise<void> => {
+    beginning = job;
+    runningAlone = job;
+    const mayStart = await beginLastAttempt(worker, job);
+    // The worker has stopped meanwhile and has released the job.
+    if (beginning !== job) return;
+    beginning = undefined;
+    if (mayStart === true) {
+      start(job);
+      return;
+    }
+    leave(job);
+    (mayStart === undefined ? release : drop)(job);
+  };
 
   return {
     beginClaim: () => {
@@ -124,7 +189,7 @@ export const createSuspects = (worker: WorkerContext): Suspects => {
     },
     place: (job) => {
       if (crashIsolation.isReserved || metSuspect) return "release";
-      if (!isSuspect(job)) return "buffer";
+      if (!isSuspect(worker, job.job)) return "buffer";
       if (!crashIsolation.isQuiet) {
         metSuspect = true;
         return "release";
@@ -136,33 +201,30 @@ export const createSuspects = (worker: WorkerContext): Suspects => {
     endClaim: () => {
       if (metSuspect) crashIsolation.requestTurn(worker);
     },
-    pump: (start, drop) => {
+    pump: (ends) => {
       const job = waiting;
       if (!job) return;
       const trusted = isLeaseTrusted(job, clock);
       if (trusted && !crashIsolation.tryEnter(true)) return;
       waiting = undefined;
-      if (trusted) {
-        runningAlone = job;
-        start(job);
-      } else drop(job);
+      if (trusted) void begin(job, ends);
+      else ends.drop(job);
       crashIsolation.withdrawRequest();
     },
-    leave: (job) => {
-      const alone = job === runningAlone;
-      if (alone) runningAlone = undefined;
-      crashIsolation.leave(alone);
-    },
+    leave,
     stop: (release) => {
       crashIsolation.endTurn(worker);
-      const job = waiting;
+      const job = waiting ?? beginning;
       if (!job) return;
+      const waited = job === waiting;
       waiting = undefined;
+      beginning = undefined;
       release(job);
-      crashIsolation.withdrawRequest();
+      if (waited) crashIsolation.withdrawRequest();
+      else leave(job);
     },
     get waiting() {
-      return waiting ? 1 : 0;
+      return waiting || beginning ? 1 : 0;
     },
   };
 };

@@ -1,3 +1,4 @@
+import { createDeferred } from "../base/async.ts";
 import { delayOf } from "../base/backoff.ts";
 import type { Dispose } from "../notify/contract.ts";
 import { createNotificationBatch } from "../notify/notifier.ts";
@@ -22,11 +23,14 @@ const untilRoomMs = 60_000;
 /** Claims jobs for the free slots; sleeps until a notification, the next due job, or the poll interval. */
 export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher => {
   const { engine, settings, handlers, held, crashIsolation, wakeUps, maxAttempts } = worker;
-  const { store, runtime } = engine;
+  const { store, runtime, deployment } = engine;
   const { clock } = runtime;
   let queuesAsked = 0;
   let asking = false;
   let notified = false;
+  let endAsking: (() => void) | undefined;
+  /** A query of an earlier turn, whose answer is not needed any more, is still under way. */
+  let isAnswerLeft = false;
   let nextDueAt = Infinity;
   /**
    * The last turn found nothing that will be due before the next poll, or a due job that another transaction has locked, and no
@@ -40,7 +44,15 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     const { workerId, leaseMs } = settings;
     const leaseToken = runtime.createToken();
     const askedAt = clock.monotonic();
-    const jobs = await store.claimJobs({ workerId, leaseToken, leaseMs, requests, limit, maxAttempts });
+    const jobs = await store.claimJobs({
+      workerId,
+      leaseToken,
+      leaseMs,
+      deployment,
+      requests,
+      limit,
+      maxAttempts,
+    });
     const durationMs = clock.monotonic() - askedAt;
     engine.observe("claimBatch", () => ({ workerId, requested: limit, claimed: jobs.length, durationMs }));
     const claimed = jobs.map((job) => held.add(job, leaseToken, job.leaseMs ?? leaseMs, askedAt));
@@ -65,8 +77,29 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     return notified || someRequestWasFilled(requests, jobs) ? 0 : undefined;
   };
 
-  const askWhenDue = async (requests: readonly ClaimRequest[]): Promise<number> =>
+  const askStore = async (requests: readonly ClaimRequest[]): Promise<number> =>
     (await store.nextRunnableIn({ requests, maxAttempts })) ?? Infinity;
+
+  /**
+   * When the next job is due. A notification ends the wait, because a claim follows in any case. At most one answer is left
+   * unread at a time, so that a slow store does not get more and more queries.
+   */
+  const askWhenDue = async (requests: readonly ClaimRequest[]): Promise<number> => {
+    const answer = askStore(requests);
+    if (isAnswerLeft) return answer;
+    const notification = createDeferred<number>();
+    endAsking = () => {
+      endAsking = undefined;
+      isAnswerLeft = true;
+      notification.resolve(0);
+    };
+    const answered = (): void => {
+      endAsking = undefined;
+      isAnswerLeft = false;
+    };
+    answer.then(answered, answered);
+    return Promise.race([answer, notification.promise]);
+  };
 
   /**
    * A claim can find nothing although the store reports a due job: another transaction has locked the row, usually another
@@ -79,8 +112,8 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   };
 
   const turn = async (): Promise<number> => {
-    const { requests, limit } = consumer.claim();
-    queuesAsked = requests.length;
+    const { requests, limit, places } = consumer.claim();
+    queuesAsked = places;
     if (queuesAsked === 0) return untilRoomMs;
     // A worker that has requested a turn has to claim: other workers wait for its turn to end.
     const asksFirst = expectsNothing && !crashIsolation.isReserved;
@@ -146,6 +179,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   const onNotification = (): void => {
     notified = true;
     emptyClaims = 0;
+    endAsking?.();
     wake();
   };
   /** Whether a notification makes a difference: there is room, and no wake-up is due anyway. */

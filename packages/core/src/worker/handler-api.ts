@@ -4,6 +4,7 @@ import type { ContinuationJobTypes, JobOf } from "../job-types/navigation.ts";
 import type { RetryPolicy } from "../job-types/retry-policy.ts";
 import type {
   CompleteCallbackOptions,
+  CompletedJobOf,
   CompletionResult,
   ContinueWithOptions,
   HandlerOutput,
@@ -31,7 +32,7 @@ export interface PrepareOptions extends TransactionOptions {
 
 /**
  * Completes the job in the same transaction as what the callback writes. If the store rolls it back with a transient error,
- * such as a deadlock, the callback runs again.
+ * such as a deadlock, the callback runs again. Resolves to the completed job.
  */
 export type Complete<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
   callback: (
@@ -39,7 +40,7 @@ export type Complete<TDefs, TTxContext, TJobId extends string, TTypeName extends
   ) => CompletionResult<TDefs, TTypeName> | Promise<CompletionResult<TDefs, TTypeName>>,
   /** Leave it out after `prepare({ mode: "atomic" })`, which has already opened the transaction. */
   transaction?: TransactionOptions,
-) => Promise<JobCompletion<TTypeName>>;
+) => Promise<CompletedJobOf<TDefs, TJobId, TTypeName>>;
 
 /** What a handler gets. */
 export interface ProcessOptions<

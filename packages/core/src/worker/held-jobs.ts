@@ -1,5 +1,6 @@
 import type { Clock } from "../base/runtime.ts";
 import { cut } from "../base/stored-error.ts";
+import type { Origin } from "../engine/engine.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
 import type { AttemptEventData } from "../observability/events.ts";
 import type { AttemptSpan } from "../observability/observe.ts";
@@ -70,9 +71,8 @@ export const createAttemptLog = (clock: Clock): AttemptLog => {
  * buffered jobs: every held job loses an attempt when the process dies. So the next crash is certainly its own, and costs
  * no healthy job an attempt.
  *
- * Nor may a suspect wait here while other jobs run: if one of them crashes, the suspect loses its last attempt. It is
- * released, and the worker that claimed it requests a turn: the process claims no more, empties, and that worker then
- * claims first.
+ * Nor does a suspect wait here while other jobs run: another process may be free to run it. It is released, and the worker
+ * that claimed it requests a turn: the process claims no more, empties, and that worker then claims first.
  */
 export interface CrashIsolation {
   /** A worker of this process holds a lease from here on, or is about to. */
@@ -139,7 +139,7 @@ export const createWakeUps = (): WakeUps => ({
 
 /** A job this worker holds a lease on: buffered, running, or waiting for its outcome to be written. */
 export interface HeldJob {
-  readonly job: StateJob;
+  job: StateJob;
   readonly leaseToken: string;
   readonly leaseMs: number;
   /** Monotonic time until which the lease is certainly ours, counted from before the store was asked. */
@@ -148,15 +148,19 @@ export interface HeldJob {
   lost: JobAbortReason | undefined;
   /** The attempt that is running, if one is. */
   attempt: RunningAttempt | undefined;
+  /** An attempt has begun. */
+  began: boolean;
   /** The outcome is with the committer: a lost lease no longer aborts the handler. */
   committing: boolean;
   /** Of the attempt, while it is traced. It ends when the outcome is written or the lease is lost. */
   span: AttemptSpan | undefined;
   eventData: AttemptEventData | undefined;
-  /** How long the handler ran, once it has ended; for the statistics. */
+  /** How long the handler ran, once it has ended. */
   ranMs: number | undefined;
   /** What the handler has logged, if it has. */
   log: AttemptLog | undefined;
+  /** Of what the handler starts. */
+  origin: Origin | undefined;
 }
 
 export interface RunningAttempt {
@@ -206,11 +210,13 @@ export const createHeldJobs = (
         leaseEndsAt: trustedLeaseEnd(askedAt, leaseMs),
         lost: undefined,
         attempt: undefined,
+        began: false,
         committing: false,
         span: undefined,
         eventData: undefined,
         ranMs: undefined,
         log: undefined,
+        origin: undefined,
       };
       // Our own expired lease on the same job: the store has just proved that it is over.
       const earlier = byId.get(job.id);

@@ -113,3 +113,71 @@ describe("a worker that polls while another claims the only job", () => {
     await kit.clock.runUntil(kit.worker.stop());
   });
 });
+
+describe("a worker that asks when the next job is due", () => {
+  /** The store answers that question only when told to. */
+  const createAskingWorker = async () => {
+    const answers: (() => void)[] = [];
+    let answersAtOnce = false;
+    let ran = 0;
+    const kit = await createTestKit({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        wrapAdapter(adapter, (method, original) =>
+          method === "nextRunnableIn"
+            ? () =>
+                answersAtOnce
+                  ? Promise.resolve(null)
+                  : new Promise((resolve) => void answers.push(() => resolve(null)))
+            : original,
+        ),
+    });
+    const worker = await kit.clock.runUntil(
+      kit.leasehold
+        .createWorker()
+        .implementJobType({
+          typeName: "work",
+          process: async () => {
+            ran += 1;
+            return null;
+          },
+        })
+        .start({ pollIntervalMs: 1_000 }),
+    );
+    await kit.clock.runUntil(() => answers.length === 1);
+    return {
+      ...kit,
+      answers,
+      stop: () => {
+        answersAtOnce = true;
+        for (const answer of answers) answer();
+        return kit.clock.runUntil(worker.stop());
+      },
+      get ran() {
+        return ran;
+      },
+    };
+  };
+
+  it("claims a job that is started meanwhile, without waiting for the answer", async () => {
+    const kit = await createAskingWorker();
+    const from = kit.clock.now();
+    await kit.leasehold.startJobSequence({ typeName: "work" });
+    await kit.clock.runUntil(() => kit.ran === 1);
+    expect(kit.clock.now() - from).toBeLessThanOrEqual(10);
+    await kit.stop();
+  });
+
+  it("leaves at most one answer unread, and waits for the next one", async () => {
+    const kit = await createAskingWorker();
+    await kit.leasehold.startJobSequence({ typeName: "work" });
+    await kit.clock.runUntil(() => kit.answers.length === 2);
+    await kit.leasehold.startJobSequence({ typeName: "work" });
+    await kit.clock.advanceBy(10_000);
+    expect(kit.answers.length).toBe(2);
+    expect(kit.ran).toBe(1);
+    kit.answers[1]!();
+    await kit.clock.runUntil(() => kit.ran === 2);
+    await kit.stop();
+  });
+});

@@ -1,4 +1,4 @@
-import { type Backoff, delayOf } from "../base/backoff.ts";
+import { delayOf } from "../base/backoff.ts";
 import type { Clock } from "../base/runtime.ts";
 import type { WorkerContext } from "./context.ts";
 
@@ -47,8 +47,6 @@ export interface Loop {
   health(): LoopHealth;
 }
 
-const defaultBackoff: Backoff = { firstMs: 100, longestMs: 5_000, jitter: "half" };
-
 /**
  * Runs `turn` repeatedly until stopped. `turn` returns the delay before the next turn. An error does not end the loop: it is
  * reported, and the next turn comes after a growing, jittered delay.
@@ -57,10 +55,11 @@ export const startLoop = (
   worker: WorkerContext,
   name: string,
   turn: () => Promise<number>,
-  longestBackoffMs: () => number = () => defaultBackoff.longestMs,
+  mostBackoffMs: () => number = () => Infinity,
 ): Loop => {
   const { observe, runtime } = worker.engine;
   const { clock, random } = runtime;
+  const { loopBackoff } = worker.settings;
   const waiter = createWaiter(clock);
   let stopping = false;
   let health: LoopHealth = { lastSuccessAt: null, failures: 0, lastError: undefined };
@@ -74,7 +73,8 @@ export const startLoop = (
       } catch (error) {
         observe("workerError", () => ({ workerId: worker.settings.workerId, loop: name, error }));
         health = { ...health, failures: health.failures + 1, lastError: error };
-        delayMs = delayOf({ ...defaultBackoff, longestMs: longestBackoffMs() }, health.failures, random);
+        const longestMs = Math.min(loopBackoff.longestMs, mostBackoffMs());
+        delayMs = delayOf({ ...loopBackoff, longestMs }, health.failures, random);
       }
       if (!stopping && delayMs > 0) await waiter.wait(delayMs);
     }

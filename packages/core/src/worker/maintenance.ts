@@ -1,6 +1,6 @@
-import { type StoredError, toStoredErrorText } from "../base/stored-error.ts";
+import { toStoredErrorText } from "../base/stored-error.ts";
 import { createAfterCommit } from "../engine/operation.ts";
-import { kindOfError } from "../history/fingerprint.ts";
+import { leaseExpired, leaseExpiredKind } from "../history/attempts.ts";
 import { parseProcessInfo } from "../history/processes.ts";
 import { createFolding } from "../history/roll-up.ts";
 import { announceCascade, announceFailure } from "../jobs/announce.ts";
@@ -10,6 +10,7 @@ import { jobEventData } from "../observability/observe.ts";
 import { recurringJobsChanged } from "../recurring/change.ts";
 import { zoneDataVersion } from "../recurring/definition.ts";
 import { tickBatchSize, tickRecurringJobs } from "../recurring/tick.ts";
+import { clockToleranceMs } from "../store/contract/recurring.ts";
 import { expiredError } from "../store/rules/checks.ts";
 import type { WorkerContext } from "./context.ts";
 import { type Loop, startLoop } from "./loop.ts";
@@ -111,17 +112,9 @@ export const startPruner = (worker: WorkerContext): Loop | undefined => {
 
 const batchSizeReaper = 100;
 
-// Without a stack: it would show where this worker was started, and nothing about the job.
-const leaseExpired: StoredError = {
-  name: "LeaseExpiredError",
-  message: "The lease ran out before the worker reported an outcome.",
-};
-
 const error = JSON.stringify(leaseExpired);
 
-const kind = kindOfError(leaseExpired);
-
-const { fingerprint } = kind;
+const { fingerprint } = leaseExpiredKind;
 
 /**
  * Reclaims jobs with expired leases and fails jobs past `expireAfterMs`, including types that no worker claims.
@@ -132,7 +125,7 @@ export const startReaper = (worker: WorkerContext): Loop => {
 
   const reapBatch = async (): Promise<number> => {
     const reaped = await store.reapExpiredLeases({ limit: batchSizeReaper, error, fingerprint, maxAttempts });
-    if (reaped.length > 0) engine.reporter.addCause(kind);
+    if (reaped.length > 0) engine.reporter.addCause(leaseExpiredKind);
     const afterCommit = createAfterCommit(engine);
     for (const { job, previouslyLeasedBy, cascaded } of reaped) {
       afterCommit.count(job, "reaped");
@@ -164,10 +157,11 @@ export interface Ticker extends Loop {
   listen(): Promise<Dispose>;
 }
 
-// Without recurring jobs, the only cost is one query of an empty index every minute.
-const pauseWithoutAnyMs = 60_000;
-// A worker with older zone data may have computed a time after this one began.
-const zoneCheckIntervalMs = 3_600_000;
+// Without recurring jobs, the only cost is one query of an empty index at this interval. The first recurring job wakes the
+// worker by a notification; where those of other processes do not arrive, the interval is shorter.
+const pauseWithoutAnyMs = { notified: 60_000, notNotified: 15_000 } as const;
+// A worker with older zone data, or a clock that was ahead, may have computed a time after this one began.
+const timesCheckIntervalMs = 3_600_000;
 // A tick costs about the same for one as for many: in this time more become due, and other workers advance locked ones.
 const pauseAfterTickMs = 20;
 
@@ -178,19 +172,29 @@ export const startTicker = (worker: WorkerContext): Ticker | undefined => {
   const { recurring } = store;
   if (recurring === undefined) return undefined;
   const { clock } = runtime;
-  let zonesCheckedAt = -Infinity;
-  const mustCheckZones = (): boolean =>
-    zoneDataVersion !== "" && clock.monotonic() - zonesCheckedAt >= zoneCheckIntervalMs;
+  const pauseMs = pauseWithoutAnyMs[listening.isInProcess ? "notNotified" : "notified"];
+  let timesCheckedAt = -Infinity;
+  let lastReading: { readonly storeTime: number; readonly monotonic: number } | undefined;
+
+  const wasClockSetBack = async (): Promise<boolean> => {
+    const before = lastReading;
+    lastReading = { storeTime: await store.getTime(), monotonic: clock.monotonic() };
+    if (before === undefined) return false;
+    const expected = before.storeTime + lastReading.monotonic - before.monotonic;
+    return lastReading.storeTime < expected - clockToleranceMs;
+  };
 
   const loop = startLoop(worker, "ticker", async () => {
     const dueIn = await recurring.nextRecurringIn({});
     // Jitter keeps the workers of a fleet from looking in step.
     const jitter = 0.75 + runtime.random() / 4;
-    if (dueIn === null) return pauseWithoutAnyMs * jitter;
-    const checksZones = mustCheckZones();
-    if (dueIn > 0 && !checksZones) return Math.min(dueIn, settings.reapIntervalMs * jitter);
-    const looked = await tickRecurringJobs(engine, checksZones ? zoneDataVersion : null);
-    if (checksZones && looked < tickBatchSize) zonesCheckedAt = clock.monotonic();
+    if (dueIn === null) return pauseMs * jitter;
+    // While recurring jobs are due, the clock need not be read: a clock that was set back leaves none due.
+    if ((dueIn > 0 || lastReading === undefined) && (await wasClockSetBack())) timesCheckedAt = -Infinity;
+    const checksTimes = clock.monotonic() - timesCheckedAt >= timesCheckIntervalMs;
+    if (dueIn > 0 && !checksTimes) return Math.min(dueIn, settings.reapIntervalMs * jitter);
+    const looked = await tickRecurringJobs(engine, checksTimes ? zoneDataVersion : null);
+    if (checksTimes && looked < tickBatchSize) timesCheckedAt = clock.monotonic();
     return looked === tickBatchSize ? 0 : pauseAfterTickMs;
   });
 

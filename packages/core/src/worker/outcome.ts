@@ -78,6 +78,12 @@ export const isOutcomeError = (error: unknown): boolean =>
 /** How many claims of a job may have ended at no cost before transient errors of the store count as failed attempts. */
 export const mostFreeClaims = 20;
 
+/** Every claim of a job has its own jitter. */
+const jitterOf =
+  ({ engine }: WorkerContext, { job }: HeldJob) =>
+  (): number =>
+    engine.runtime.random(`${job.id}/${job.leaseVersion}`);
+
 const releasePolicy: RetryPolicy = { type: "exponential", baseMs: 50, maxMs: 5_000 };
 
 /**
@@ -92,8 +98,8 @@ const transientErrorOutcome = (
   const { leaseVersion, attempt } = held.job;
   const freeClaims = leaseVersion - attempt;
   if (freeClaims >= mostFreeClaims) return undefined;
-  const { random } = worker.engine.runtime;
-  const afterMs = Math.ceil(retryDelayMs(releasePolicy, { attempt: freeClaims + 1, error }, random));
+  const info = { attempt: freeClaims + 1, error };
+  const afterMs = Math.ceil(retryDelayMs(releasePolicy, info, jitterOf(worker, held)));
   return { kind: "release", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
 };
 
@@ -138,9 +144,7 @@ const failedAttemptOutcome = (worker: WorkerContext, held: HeldJob, error: unkno
     worker.engine.jobTypes.get(job.typeName).retry ??
     worker.settings.retry ??
     worker.engine.defaults.retry;
-  const afterMs = Math.ceil(
-    retryDelayMs(policy, { attempt: job.attempt, error }, worker.engine.runtime.random),
-  );
+  const afterMs = Math.ceil(retryDelayMs(policy, { attempt: job.attempt, error }, jitterOf(worker, held)));
   return { kind: "retry", ...lease(held), schedule: { afterMs }, error: toStoredErrorText(error) };
 };
 
@@ -170,9 +174,9 @@ export type Outcome = JobOutcome | "completed" | "lost";
 /** How the calls of `prepare` and `complete` ended. */
 export interface EndedSession {
   /** What the first call of `prepare` or `complete` that failed was rejected with. */
-  readonly failure: { readonly error: unknown } | undefined;
+  failure(): { readonly error: unknown } | undefined;
   /** The store rolled back for a transient reason, and running the transaction again did not help or was not possible. */
-  readonly transientFailure: { readonly error: unknown } | undefined;
+  transientFailure(): { readonly error: unknown } | undefined;
 }
 
 export interface EndedAttempt {
@@ -207,7 +211,7 @@ export const decideOutcomeOf = (attempt: EndedAttempt, ending: Ending): Outcome 
 
 /** What was committed stands; the error is only reported. */
 const reportErrorAfterCompletion = ({ worker, held, session }: EndedAttempt, ending: Ending): void => {
-  const failed = ending.kind === "threw" ? ending : session?.failure;
+  const failed = ending.kind === "threw" ? ending : session?.failure();
   if (!failed) return;
   worker.engine.observe("jobAttemptErrorAfterCompletion", () => ({
     error: restoreError(toStoredErrorText(failed.error)),
@@ -222,7 +226,7 @@ const blameStore = (
 ): JobOutcome | undefined => {
   if (ending.kind !== "threw") return undefined;
   const isUnread = ending.error instanceof BlockersUnread;
-  if (!isUnread && !session?.transientFailure) return undefined;
+  if (!isUnread && !session?.transientFailure()) return undefined;
   const error = isUnread ? ending.error.cause : ending.error;
   if (abortReason === "timeout" || abortReason === "shutdown" || isOutcomeError(error)) return undefined;
   const outcome = transientErrorOutcome(worker, held, error);

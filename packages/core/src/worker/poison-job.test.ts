@@ -130,6 +130,155 @@ describe("a job that takes its process down", () => {
     expect(await observer.jobs.get({ id: good })).toMatchObject({ status: "completed", attempt: 2 });
   });
 
+  for (const limitOf of ["the job", "the worker"])
+    it(`costs no attempt that never began: claimed when the process dies, limit of ${limitOf}`, async () => {
+      const clock = createManualClock();
+      const stateAdapter = createInProcessStateAdapter({ clock });
+      const maxAttempts = limitOf === "the job" ? 2 : 5;
+      const options = limitOf === "the job" ? {} : { maxAttempts: 2 };
+      const startWorker = async (name: string, diesAtClaim: boolean) => {
+        let dead = false;
+        const died = createDeferred<void>();
+        const faulty = withFaults(stateAdapter, () => (dead ? { kind: "hang" } : undefined));
+        const adapter = wrapAdapter(faulty, (method, original) =>
+          method !== "claimJobs" || !diesAtClaim
+            ? original
+            : async (call) => {
+                const jobs = (await original(call)) as unknown[];
+                if (jobs.length === 0) return jobs;
+                dead = true;
+                died.resolve();
+                return new Promise(() => {});
+              },
+        );
+        const runtime = createDeterministicRuntime({ seed: name, clock });
+        const leasehold = await createLeasehold({ stateAdapter: adapter, jobTypes, runtime });
+        await leasehold
+          .createWorker()
+          .implementJobType({
+            typeName: "task",
+            process: async ({ job }) => (ran.push(job.attempt), "done"),
+          })
+          .start({ workerId: name, leaseMs: 1_000, reapIntervalMs: 500, ...options });
+        return died.promise;
+      };
+      const ran: number[] = [];
+      const runtime = createDeterministicRuntime({ seed: "observer", clock });
+      const observer = await createLeasehold({ stateAdapter, jobTypes, runtime });
+      const { id } = await observer.startJobSequence({
+        typeName: "task",
+        input: { poison: false },
+        maxAttempts,
+      });
+      const requests = [{ queue: "default", typeNames: null, limit: 1 }];
+      await stateAdapter.claimJobs({
+        workerId: "vanished",
+        leaseToken: "token",
+        leaseMs: 500,
+        requests,
+        limit: 1,
+      });
+      // The answer to the claim of the suspect does not reach these processes any more.
+      for (let deaths = 0; deaths < 3; deaths += 1)
+        await clock.runUntil(startWorker(`process ${deaths}`, true));
+      void startWorker("the last", false);
+      await clock.runUntil(async () => {
+        const job = await observer.jobs.get({ id });
+        return job?.status === "completed" || job?.status === "failed";
+      });
+      expect(ran).toEqual([2]);
+      expect(await observer.jobs.get({ id })).toMatchObject({ status: "completed", attempt: 2 });
+    });
+
+  it("is released when the store does not answer that it may begin, and runs later", async () => {
+    let refuses = true;
+    const kit = await createTestKit({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        wrapAdapter(adapter, (method, original) =>
+          method !== "renewLeases"
+            ? original
+            : async (call) => {
+                if (!refuses) return original(call);
+                refuses = false;
+                return [{ kind: "busy" }];
+              },
+        ),
+    });
+    const { leasehold, clock, stateAdapter } = kit;
+    const { id } = await leasehold.startJobSequence({
+      typeName: "task",
+      input: { poison: false },
+      maxAttempts: 2,
+    });
+    const requests = [{ queue: "default", typeNames: null, limit: 1 }];
+    await stateAdapter.claimJobs({
+      workerId: "vanished",
+      leaseToken: "token",
+      leaseMs: 10,
+      requests,
+      limit: 1,
+    });
+    await clock.advanceBy(20);
+    const worker = await clock.runUntil(
+      leasehold
+        .createWorker()
+        .implementJobType({ typeName: "task", process: async () => "done" })
+        .start(),
+    );
+    await clock.runUntil(async () => (await leasehold.jobs.get({ id }))?.status === "completed");
+    expect(refuses).toBe(false);
+    expect(await leasehold.jobs.get({ id })).toMatchObject({ attempt: 2 });
+    await clock.runUntil(worker.stop());
+  });
+
+  it("is released when its worker stops before it has begun", async () => {
+    const asked = createDeferred<void>();
+    const answer = createDeferred<void>();
+    const kit = await createTestKit({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        wrapAdapter(adapter, (method, original) =>
+          method !== "renewLeases"
+            ? original
+            : async (call) => {
+                asked.resolve();
+                await answer.promise;
+                return original(call);
+              },
+        ),
+    });
+    const { leasehold, clock, stateAdapter } = kit;
+    const { id } = await leasehold.startJobSequence({
+      typeName: "task",
+      input: { poison: false },
+      maxAttempts: 2,
+    });
+    const requests = [{ queue: "default", typeNames: null, limit: 1 }];
+    await stateAdapter.claimJobs({
+      workerId: "vanished",
+      leaseToken: "token",
+      leaseMs: 10,
+      requests,
+      limit: 1,
+    });
+    await clock.advanceBy(20);
+    let ran = false;
+    const worker = await clock.runUntil(
+      leasehold
+        .createWorker()
+        .implementJobType({ typeName: "task", process: async () => ((ran = true), "done") })
+        .start(),
+    );
+    await clock.runUntil(asked.promise);
+    const stopped = worker.stop();
+    await clock.runUntil(async () => (await leasehold.jobs.get({ id }))?.status === "pending");
+    answer.resolve();
+    await clock.runUntil(stopped);
+    expect(ran).toBe(false);
+    expect(await leasehold.jobs.get({ id })).toMatchObject({ status: "pending", attempt: 1 });
+  });
+
   it("gets its turn in a process that always has other work", async () => {
     const kit = await createTestKit({ jobTypes });
     const { leasehold, clock, stateAdapter } = kit;

@@ -1,5 +1,6 @@
 import type { StoredError } from "../base/stored-error.ts";
-import type { JobId, Runtime, Union } from "../job-types/job-types-fixture.test-d.ts";
+import type { CompletedJobOf } from "../jobs/api/complete.ts";
+import type { JobId, Runtime, Union, UnionTypes } from "../job-types/job-types-fixture.test-d.ts";
 import type { Equal, Expect } from "../job-types/type-equality.test-d.ts";
 import type { RunningWorker, StopResult } from "./api.ts";
 import type { Middleware } from "./handler-api.ts";
@@ -106,6 +107,68 @@ runtime
   })
   .implementJobType({ typeName: "cleanup", process: async ({ complete }) => complete(() => {}) })
   .implementJobType({ typeName: "report", process: async () => "text" });
+
+// --- what `complete` and `continueWith` return ---------------------------------------------------------------------
+
+union
+  .createWorker()
+  .implementJobType({
+    typeName: "fetch-page",
+    process: async ({ complete }) => {
+      const done = await complete(async ({ continueWith }) => {
+        const next = await continueWith({ typeName: "index-page", input: { words: ["a"] } });
+        const fields: [JobId, "index-page", string[], Date] = [
+          next.id,
+          next.typeName,
+          next.input.words,
+          next.scheduledAt,
+        ];
+        const sequenceTypeName: "fetch-page" = next.sequenceTypeName;
+        const status: "pending" | "blocked" | "failed" = next.status;
+        // @ts-expect-error: its blockers are not read
+        void next.blockers;
+        void [fields, sequenceTypeName, status];
+        return next;
+      });
+      const fields: ["completed", JobId, "fetch-page", string, Date, string | null] = [
+        done.status,
+        done.id,
+        done.typeName,
+        done.input.url,
+        done.completedAt,
+        done.completedBy,
+      ];
+      if (done.continuedToId === null) {
+        const output: { skipped: true } = done.output;
+        void output;
+      } else {
+        const continuedToId: JobId = done.continuedToId;
+        const output: undefined = done.output;
+        void [continuedToId, output];
+      }
+      // @ts-expect-error: it has no lease any more
+      void done.leasedBy;
+      void fields;
+      return done;
+    },
+  })
+  .implementJobType({
+    typeName: "report",
+    process: async ({ complete }) => {
+      const done = await complete(() => "text");
+      const output: string = done.output;
+      void output;
+      return done;
+    },
+  })
+  .implementJobType({
+    typeName: "cleanup",
+    // @ts-expect-error: the completed job of another type
+    process: async () => {
+      const done = undefined as unknown as CompletedJobOf<UnionTypes, JobId, "report">;
+      return done;
+    },
+  });
 
 // --- outputs -------------------------------------------------------------------------------------------------------
 

@@ -14,42 +14,33 @@ export const handled = <T>(promise: Promise<T>): Promise<T> => {
 };
 
 /** Follows the calls of one attempt to `prepare` and `complete`: a handler may forget their promises, the attempt does not. */
-export interface PendingCalls {
-  follow<T>(name: HandedOutCall, call: Promise<T>): Promise<T>;
-  /** The first call that has not settled. */
-  readonly open: HandedOutCall | undefined;
-  /** Resolves when no call is open any more. */
-  settled(): Promise<void>;
+class PendingCalls {
+  readonly #open = new Map<Promise<unknown>, HandedOutCall>();
   /** The error of the first call that failed. The handler may or may not have awaited it. */
-  readonly failure: { readonly error: unknown } | undefined;
-}
+  failure: { readonly error: unknown } | undefined;
 
-const createHandedOutCalls = (): PendingCalls => {
-  const open = new Map<Promise<unknown>, HandedOutCall>();
-  let failure: { readonly error: unknown } | undefined;
-  return {
-    follow: (name, call) => {
-      open.set(call, name);
-      call.then(
-        () => open.delete(call),
-        (error: unknown) => {
-          open.delete(call);
-          failure ??= { error };
-        },
-      );
-      return call;
-    },
-    settled: async () => {
-      while (open.size > 0) await Promise.allSettled(open.keys());
-    },
-    get open() {
-      return open.values().next().value;
-    },
-    get failure() {
-      return failure;
-    },
-  };
-};
+  follow<T>(name: HandedOutCall, call: Promise<T>): Promise<T> {
+    this.#open.set(call, name);
+    call.then(
+      () => this.#open.delete(call),
+      (error: unknown) => {
+        this.#open.delete(call);
+        this.failure ??= { error };
+      },
+    );
+    return call;
+  }
+
+  /** The first call that has not settled. */
+  get open(): HandedOutCall | undefined {
+    return this.#open.values().next().value;
+  }
+
+  /** Resolves when no call is open any more. */
+  async settled(): Promise<void> {
+    while (this.#open.size > 0) await Promise.allSettled(this.#open.keys());
+  }
+}
 
 /** What the attempt allows. */
 export interface AttemptGuard {
@@ -71,7 +62,7 @@ const whatToWrite: Record<HandedOutCall, string> = {
  * attempt with a transaction has one, and closures would be made anew for each.
  */
 export class SessionGuard implements AttemptGuard {
-  readonly calls: PendingCalls = createHandedOutCalls();
+  readonly calls: PendingCalls = new PendingCalls();
   readonly worker: WorkerContext;
   /** For error messages. */
   readonly jobId: string;

@@ -5,6 +5,7 @@ import { parseTransactionOptions } from "../engine/operation.ts";
 import type { JobAbortReason } from "../job-types/entities.ts";
 import type { CompletionCallback } from "../jobs/complete.ts";
 import { JobAttemptEndedError, ProcessMisuseError } from "../store/errors.ts";
+import { viewCompletedJob } from "../jobs/view.ts";
 import { loseLeaseTo } from "./attempt-events.ts";
 import type { WorkerContext } from "./context.ts";
 import type { EndedSession } from "./outcome.ts";
@@ -20,10 +21,8 @@ import {
 const latePrepare =
   "`prepare` must be read before the first `await` of the handler, and before `complete` is called: take it from the handler's argument, as in `async ({ prepare }) => …`";
 
-/** What a handler gets from `complete` and has to return. */
-const completion: unique symbol = Symbol("leasehold.completion");
-
-const completionMark: object = Object.freeze({ [completion]: true });
+/** What handlers got from `complete`, and have to return. */
+const completions = new WeakSet<object>();
 
 type PrepareFunction = (options: unknown, callback?: unknown) => Promise<unknown>;
 
@@ -36,7 +35,7 @@ type PrepareFunction = (options: unknown, callback?: unknown) => Promise<unknown
  * Without `prepare`, `complete` opens the one transaction there is. Batch handlers have `complete` only.
  */
 export interface HandlerSession extends EndedSession {
-  /** Called when the handler reads `prepare`; throws when it is too late for that. */
+  /** Called when the handler reads `prepare`. When it is too late for that, the function rejects. */
   prepare(): PrepareFunction;
   readonly complete: (callback: unknown, options?: unknown) => Promise<object>;
   readonly reportProgress: (value: unknown) => Promise<void>;
@@ -50,7 +49,7 @@ export interface HandlerSession extends EndedSession {
   /** The handler has thrown. Resolves when no call is open any more; undefined when none is. */
   abandon(thrown: unknown): Promise<void> | undefined;
   /** What `complete` has committed. */
-  readonly committed: CompletedCall | undefined;
+  committed(): CompletedCall | undefined;
   /** The call is over: rolls back whatever is still open. */
   close(): void;
 }
@@ -70,6 +69,7 @@ export const createHandlerSession = (
   let completing = false;
   let open: OpenTransaction | undefined;
   let committed: CompletedCall | undefined;
+  let progress: string | undefined;
   const guard = new SessionGuard(worker, job.id, getAbortReason);
   const { calls } = guard;
   const jobs = members.map(({ held }) => held);
@@ -120,7 +120,17 @@ export const createHandlerSession = (
       // The lease has ended with the completion: its loss no longer aborts the handler.
       member.held.committing = true;
     }
-    return completionMark;
+    const result = isBatch ? {} : viewCompleted(committed);
+    completions.add(result);
+    return result;
+  };
+
+  const viewCompleted = ({ outcomes, at }: CompletedCall): object => {
+    const [outcome] = outcomes;
+    const { view } = members[0]!;
+    if (outcome?.kind !== "complete" || !view) return {};
+    const { output, continuedToId, completedBy } = outcome;
+    return viewCompletedJob(engine, view, { output, continuedToId, completedBy, completedAt: at, progress });
   };
 
   const reportProgress = async (value: unknown): Promise<void> => {
@@ -132,15 +142,16 @@ export const createHandlerSession = (
         "Progress cannot be reported in a transaction that ends with the completion",
       );
     }
-    const progress = encodePayload({
+    const encoded = encodePayload({
       codec: engine.codec,
       value,
       path: "progress",
       maxBytes: engine.maxPayloadBytes,
     });
     const [result] = await engine.store.renewLeases({
-      leases: [{ jobId: job.id, leaseToken, leaseMs, progress }],
+      leases: [{ jobId: job.id, leaseToken, leaseMs, progress: encoded }],
     });
+    if (result!.kind === "renewed") progress = encoded;
     if (result!.kind !== "refused") return;
     // Once the attempt is over, the lease is gone because its outcome was written.
     guard.checkStillRunning();
@@ -149,7 +160,8 @@ export const createHandlerSession = (
 
   return {
     prepare: () => {
-      if (autoSetup) throw new ProcessMisuseError(latePrepare);
+      if (autoSetup)
+        return () => calls.follow("prepare", Promise.reject(new ProcessMisuseError(latePrepare)));
       prepareRead = true;
       return prepare;
     },
@@ -162,7 +174,7 @@ export const createHandlerSession = (
       if (calls.open) return guard.refuseOpenCall(calls.open);
       if (committed) return undefined;
       if (calls.failure) throw calls.failure.error;
-      if (returned === completionMark) {
+      if (typeof returned === "object" && returned !== null && completions.has(returned)) {
         throw new InvalidOptionError("complete", `belongs to another ${isBatch ? "batch" : "job"}`, returned);
       }
       return open && complete(() => returned).then(() => {});
@@ -175,14 +187,8 @@ export const createHandlerSession = (
         : undefined;
     },
     close: () => guard.close(),
-    get committed() {
-      return committed;
-    },
-    get failure() {
-      return calls.failure;
-    },
-    get transientFailure() {
-      return retry.transientFailure;
-    },
+    committed: () => committed,
+    failure: () => calls.failure,
+    transientFailure: retry.transientFailure,
   };
 };

@@ -1,3 +1,4 @@
+import { readLoopRetryConfig } from "../base/backoff.ts";
 import { InvalidOptionError } from "../base/errors.ts";
 import {
   largestInt32,
@@ -33,7 +34,11 @@ const startOptions: OptionNames<keyof WorkerStartOptions> = {
   stopDeadlineMs: true,
   commitBatchSize: true,
   commitLingerMs: true,
+  workerLoopRetryConfig: true,
 };
+
+// As long as the default of `pollIntervalMs`: a loop that fails is no more patient than an idle one.
+const defaultLoopBackoff = { firstMs: 100, longestMs: 1_000 } as const;
 
 /** Checks everything that can be said at `start`, and fills in the rest. */
 export const parseWorkerSettings = (
@@ -65,6 +70,10 @@ export const parseWorkerSettings = (
     stopDeadlineMs: integer("stopDeadlineMs", 30_000, 0, longestDurationMs),
     commitBatchSize: integer("commitBatchSize", 500, 1, largestConcurrency),
     commitLingerMs: integer("commitLingerMs", 0, 0, 1_000),
+    loopBackoff: {
+      ...readLoopRetryConfig(options.workerLoopRetryConfig, "workerLoopRetryConfig", defaultLoopBackoff),
+      jitter: "half",
+    },
   };
 };
 

@@ -1,60 +1,16 @@
 import { createFifo, type Fifo } from "../base/async.ts";
-import type { Clock } from "../base/runtime.ts";
 import type { ClaimRequest } from "../store/contract/claims.ts";
 import { type BatchBuffer, createBatchBuffer } from "./batches/buffer.ts";
 import type { BatchSettings, QueueSettings, WorkerContext } from "./context.ts";
 import type { HeldJob } from "./held-jobs.ts";
-
-/** How many jobs to hold in advance of free slots. */
-interface PrefetchEstimate {
-  jobStarted(): void;
-  jobFinished(): void;
-  current(): number;
-}
-
-// Long enough to hide a round trip to the store, short enough that a job does not wait here while another worker idles.
-const horizonMs = 50;
-
-const windowMs = 20;
-// The first jobs of a burst are no sample of the rest.
-const shortestWindowMs = 5;
-
-/**
- * Quick jobs deserve a buffer, slow ones do not: a job that waits behind an hour's work could have run elsewhere. So
- * the buffer holds as many jobs as were lately finished in `horizonMs` of work, and at most `limit`. Idle time does not
- * count: it was spent waiting for the store, and the buffer is there to avoid that.
- */
-const createPrefetchEstimate = (clock: Clock, limit: number): PrefetchEstimate => {
-  let running = 0;
-  let busySince = 0;
-  let busyMs = 0;
-  let finished = 0;
-  let perMs = 0;
-
-  return {
-    jobStarted: () => {
-      if (running === 0) busySince = clock.monotonic();
-      running += 1;
-    },
-    jobFinished: () => {
-      finished += 1;
-      running -= 1;
-      if (running === 0) busyMs += clock.monotonic() - busySince;
-    },
-    current: () => {
-      const now = clock.monotonic();
-      const busy = running > 0 ? busyMs + now - busySince : busyMs;
-      let rate = Math.max(perMs, finished / Math.max(busy, shortestWindowMs));
-      if (busy >= windowMs) {
-        rate = perMs = finished / busy;
-        finished = 0;
-        busyMs = 0;
-        busySince = now;
-      }
-      return Math.min(limit, Math.floor(rate * horizonMs));
-    },
-  };
-};
+import {
+  createPace,
+  createPrefetchEstimate,
+  createStaleJobs,
+  type Pace,
+  type PrefetchEstimate,
+  type StaleJobs,
+} from "./prefetch.ts";
 
 /** The slots of one queue, and the jobs that wait here for one. */
 interface QueueSlots {
@@ -65,7 +21,12 @@ interface QueueSlots {
   readonly typeNames: readonly string[] | null;
   /** The types that run in batches. */
   readonly batches: readonly BatchSlots[];
+  /** By type; undefined where a claim has no choice between types. */
+  readonly paces: ReadonlyMap<string, Pace> | undefined;
   readonly prefetch: PrefetchEstimate;
+  readonly stale: StaleJobs;
+  /** Whether the jobs of the last claim count against a limit. */
+  limited: boolean;
   /** How many jobs that run one at a time to hold in advance of free slots, by the last estimate. */
   prefetchTarget: number;
   /** Calls of handlers that are running. */
@@ -80,6 +41,9 @@ interface BatchSlots {
   readonly settings: BatchSettings;
   readonly buffer: BatchBuffer;
   readonly prefetch: PrefetchEstimate;
+  /** Of the batch that is ready. */
+  readonly stale: StaleJobs;
+  limited: boolean;
   /** How many jobs to hold in advance of free slots, by the last estimate. */
   prefetchTarget: number;
 }
@@ -100,6 +64,8 @@ export type NextCall = QueueSlots | BatchSlots;
 export interface Claim {
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
+  /** How many queues, and batch types of queues, the requests are for. */
+  readonly places: number;
 }
 
 /**
@@ -119,6 +85,8 @@ export interface Slots {
   end(first: HeldJob): void;
   /** Takes all jobs out of the buffers. */
   drain(): HeldJob[];
+  /** Called every `staleCheckMs` while jobs are buffered: takes out the jobs that another worker could have run by now. */
+  takeStale(): HeldJob[];
   /** How many queues, and batch types of queues, have enough room to be worth a claim. */
   countWithRoom(uncommitted: number, suspects: number): number;
   /** What to claim; no requests while nothing has room. */
@@ -150,7 +118,29 @@ const hasRoomForSingles = (slots: QueueSlots, room: Capacity): boolean =>
   freeSlots(slots) > 0 &&
   (slots.buffer.size <= slots.prefetchTarget / 2 || callsOf(slots, room) > slots.buffer.size);
 
-export const nothingToClaim: Claim = { requests: [], limit: 0 };
+/**
+ * The requests for this many jobs of a queue that run one at a time. In advance of free slots, slow types are not claimed on the
+ * pace of quick ones: of all types, as many as there are slots that are free or soon will be; the rest only of quick types.
+ */
+const requestsFor = (slots: QueueSlots, calls: number, limit: number): ClaimRequest[] => {
+  const { queue, typeNames, paces } = slots;
+  const ofAll = { queue: queue.name, typeNames, limit };
+  if (!paces || limit <= calls) return [ofAll];
+  const quick: string[] = [];
+  let soonFree = calls;
+  for (const [typeName, { isSlow, running, waiting }] of paces) {
+    if (!isSlow) quick.push(typeName);
+    soonFree += isSlow ? -waiting : running;
+  }
+  if (quick.length === paces.size || quick.length === 0 || limit <= soonFree) return [ofAll];
+  if (soonFree <= 0) return [{ ...ofAll, typeNames: quick }];
+  return [
+    { ...ofAll, limit: soonFree },
+    { ...ofAll, typeNames: quick, limit: limit - soonFree },
+  ];
+};
+
+export const nothingToClaim: Claim = { requests: [], limit: 0, places: 0 };
 
 /** `onBatchReady` is called when a batch has waited long enough for more jobs. */
 export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Slots => {
@@ -168,6 +158,8 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
             buffer: createBatchBuffer(worker, batch, onBatchReady),
             prefetch: createPrefetchEstimate(engine.runtime.clock, prefetch),
             prefetchTarget: 0,
+            stale: createStaleJobs(),
+            limited: false,
           },
     );
 
@@ -176,8 +168,14 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
     buffer: createFifo(),
     typeNames: queue.claimAllTypes ? null : singleTypes,
     batches: createBatches(),
+    paces:
+      queue.claimAllTypes || singleTypes.length < 2
+        ? undefined
+        : new Map(singleTypes.map((typeName) => [typeName, createPace()])),
     prefetch: createPrefetchEstimate(engine.runtime.clock, prefetch),
     prefetchTarget: 0,
+    stale: createStaleJobs(),
+    limited: false,
     running: 0,
     turn: 0,
   }));
@@ -203,6 +201,24 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
     return slots;
   };
 
+  const countWaiting = (held: HeldJob, change: 1 | -1): void => {
+    const pace = queueOf(held).paces?.get(held.job.typeName);
+    if (pace) pace.waiting += change;
+  };
+
+  const takeSingles = ({ buffer, stale }: QueueSlots, count: number): HeldJob[] => {
+    const taken = buffer.take(count);
+    singles -= count;
+    stale.taken(count);
+    for (const job of taken) countWaiting(job, -1);
+    return taken;
+  };
+
+  const takeBatches = ({ buffer, stale }: BatchSlots): HeldJob[] => {
+    stale.taken(1);
+    return buffer.drain();
+  };
+
   /** The batch type whose turn it is in this queue; else the jobs that run one at a time. */
   const nextIn = (slots: QueueSlots): NextCall | undefined => {
     const { batches, buffer } = slots;
@@ -215,9 +231,9 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
   };
 
   const updatePrefetchTargets = (): void => {
-    for (const batch of allBatches) batch.prefetchTarget = batch.prefetch.current();
+    for (const batch of allBatches) batch.prefetchTarget = batch.prefetch.current(batch.limited);
     let sum = 0;
-    for (const slots of queues) sum += slots.prefetchTarget = slots.prefetch.current();
+    for (const slots of queues) sum += slots.prefetchTarget = slots.prefetch.current(slots.limited);
     prefetchTarget = Math.min(prefetch, sum);
   };
 
@@ -256,12 +272,12 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
   return {
     push: (job) => {
       const batch = batchOf(job);
-      if (batch) {
-        batch.buffer.push(job);
-        return;
-      }
-      queueOf(job).buffer.push(job);
+      const place = batch ?? queueOf(job);
+      place.buffer.push(job);
+      place.limited = job.job.limited;
+      if (batch) return;
       singles += 1;
+      countWaiting(job, 1);
     },
     next: () => {
       if (calls >= concurrency) return undefined;
@@ -274,28 +290,52 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
       return undefined;
     },
     take: (next) => {
+      next.stale.taken(1);
       if (hasBatches && "typeName" in next) return next.buffer.take();
       singles -= 1;
-      return [(next as QueueSlots).buffer.shift()!];
+      const job = (next as QueueSlots).buffer.shift()!;
+      countWaiting(job, -1);
+      return [job];
     },
     begin: (jobs) => {
       const slots = queueOf(jobs[0]!);
       const { prefetch: estimate } = batchOf(jobs[0]!) ?? slots;
       calls += 1;
       slots.running += 1;
+      slots.paces?.get(jobs[0]!.job.typeName)?.jobStarted();
       for (let started = 0; started < jobs.length; started++) estimate.jobStarted();
     },
-    jobFinished: (job) => (batchOf(job) ?? queueOf(job)).prefetch.jobFinished(),
+    jobFinished: (job) => {
+      const slots = queueOf(job);
+      (batchOf(job) ?? slots).prefetch.jobFinished();
+      slots.paces?.get(job.job.typeName)?.jobFinished(job.ranMs!);
+    },
     end: (first) => {
       calls -= 1;
       queueOf(first).running -= 1;
     },
-    drain: () => {
-      singles = 0;
-      return queues.flatMap(({ buffer, batches }) => [
-        ...buffer.take(buffer.size),
-        ...batches.flatMap((batch) => batch.buffer.drain()),
-      ]);
+    drain: () =>
+      queues.flatMap((slots) => [
+        ...takeSingles(slots, slots.buffer.size),
+        ...slots.batches.flatMap(takeBatches),
+      ]),
+    takeStale: () => {
+      const taken: HeldJob[] = [];
+      for (const slots of queues) {
+        for (const pace of slots.paces?.values() ?? []) pace.check();
+        const count = slots.stale.check(slots.buffer.size);
+        if (count === 0) continue;
+        taken.push(...takeSingles(slots, count));
+        slots.prefetch.reset();
+      }
+      for (const batch of allBatches) {
+        if (batch.stale.check(batch.buffer.isReady() ? 1 : 0) === 0) continue;
+        taken.push(...takeBatches(batch));
+        batch.prefetch.reset();
+      }
+      if (singles === 0)
+        for (const { paces } of queues) for (const pace of paces?.values() ?? []) pace.endChecks();
+      return taken;
     },
     countWithRoom: (uncommitted, suspects) => {
       // Called after every job: while there is enough by the last estimate, a new one is not worth its cost.
@@ -315,15 +355,15 @@ export const createSlots = (worker: WorkerContext, onBatchReady: () => void): Sl
       takeTurn();
       const forBatch = (slots: QueueSlots, batch: BatchSlots): number =>
         Math.max(1, batchRoomOf(batch, Math.ceil(callsOf(slots, room) / wanting.length), room));
-      const requests = [...wanting.slice(first), ...wanting.slice(0, first)].map(({ slots, batch }) => {
+      const requests = [...wanting.slice(first), ...wanting.slice(0, first)].flatMap(({ slots, batch }) => {
         const queue = slots.queue.name;
         if (batch) return { queue, typeNames: [batch.typeName], limit: forBatch(slots, batch) };
         let limit = Math.min(freeSlots(slots), share);
         if (slots.typeNames === null) for (const each of slots.batches) limit += forBatch(slots, each);
-        return { queue, typeNames: slots.typeNames, limit: Math.max(1, limit) };
+        return requestsFor(slots, callsOf(slots, room), Math.max(1, limit));
       });
       const limit = hasBatches ? requests.reduce((sum, request) => sum + request.limit, 0) : room.jobs;
-      return { requests, limit };
+      return { requests, limit, places: wanting.length };
     },
     get buffered() {
       return singles + allBatches.reduce((sum, { buffer }) => sum + buffer.size, 0);

@@ -6,11 +6,16 @@ import type { Clock } from "../base/runtime.ts";
 import { type AfterCommit, runInScope } from "../engine/engine.ts";
 import { runAtomicallyOnce } from "../engine/operation.ts";
 import { findLostCommit } from "../engine/lost-replies.ts";
-import { completeAll, type Completion, type CompletionCallback } from "../jobs/complete.ts";
+import {
+  announceLostCompletion,
+  completeAll,
+  type Completion,
+  type CompletionCallback,
+} from "../jobs/complete.ts";
 import type { JobView } from "../jobs/view.ts";
 import type { TransactionOptions } from "../store/contract/calls.ts";
 import { JobAttemptEndedError } from "../store/errors.ts";
-import { loseLeaseTo, loseOutcomeTo, reportRepeated } from "./attempt-events.ts";
+import { attemptEventData, loseLeaseTo, loseOutcomeTo, reportRepeated } from "./attempt-events.ts";
 import type { WorkerContext } from "./context.ts";
 import { type HeldJob, isLeaseTrusted } from "./held-jobs.ts";
 import { isOutcomeError } from "./outcome.ts";
@@ -30,7 +35,7 @@ export interface TransactionRetry {
     isRepeatable?: (error: unknown) => boolean,
   ): Promise<T>;
   /** The transient error of the last run. */
-  readonly transientFailure: { readonly error: unknown } | undefined;
+  transientFailure(): { readonly error: unknown } | undefined;
   noteTransientFailure(error: unknown): void;
 }
 
@@ -73,9 +78,7 @@ export const createTransactionRetry = (
     noteTransientFailure: (error) => {
       if (isTransient(error)) transientFailure = { error };
     },
-    get transientFailure() {
-      return transientFailure;
-    },
+    transientFailure: () => transientFailure,
   };
 };
 
@@ -112,6 +115,9 @@ export interface CompletedCall {
   readonly locked: readonly CallMember[];
   /** The errors that the callback returned for jobs, by job id. */
   readonly failures: Completion["failures"];
+  /** The completions that were written. */
+  readonly outcomes: Completion["outcomes"];
+  readonly at: number;
 }
 
 /** A completion whose commit was sent but not acknowledged. It may have been applied. */
@@ -119,6 +125,10 @@ interface UnknownCommit {
   readonly locked: readonly CallMember[];
   readonly completion: Completion;
   readonly afterCommit: AfterCommit;
+  /** The store has answered, and the answer is in `afterCommit`. */
+  isAnnounced: boolean;
+  /** When the jobs were completed, by the store's clock where that is known. */
+  at: number | null;
 }
 
 /** Jobs of the call were lost while the callback ran. What it wrote for them must not be committed. */
@@ -171,30 +181,47 @@ export const createCallTransactions = (
     return locked;
   };
 
+  /** `onSend` gets the completion before it is sent, because the store may commit it together with the outcomes. */
   const completeLocked = async (
     ctx: object,
     afterCommit: AfterCommit,
     locked: readonly CallMember[],
     callback: CompletionCallback,
-  ): Promise<UnknownCommit> => {
-    const completion = await completeAll(engine, ctx, afterCommit, {
-      members: locked.map(({ held, view }) => ({ job: held.job, leaseToken: held.leaseToken, view })),
+    onSend: (unknown: UnknownCommit) => void,
+  ): Promise<void> => {
+    let unknown: UnknownCommit | undefined;
+    const { at } = await completeAll(engine, ctx, afterCommit, {
+      members: locked.map(({ held, view }) => ({
+        job: held.job,
+        leaseToken: held.leaseToken,
+        view,
+        attempt: () => attemptEventData(worker, held),
+      })),
       isBatch,
       workerId: settings.workerId,
       callback: (options) => guard.whileOpen(callback(options)),
-      assertWanted: () => {
+      beforeWrite: (completion) => {
         guard.checkStillRunning();
         if (!locked.every(({ isWanted }) => isWanted)) throw new JobsLostMeanwhile();
+        unknown = { locked, completion, afterCommit, isAnnounced: false, at: null };
+        onSend(unknown);
       },
+      isLast: true,
     });
-    return { locked, completion, afterCommit };
+    unknown!.isAnnounced = true;
+    unknown!.at = at;
   };
 
   /** Whether the completions were committed: all of them or none, since they were one transaction. */
-  const wasCommitted = async ({ locked, completion, afterCommit }: UnknownCommit): Promise<boolean> => {
-    const answer = await findLostCommit(store, completion.outcomes);
+  const wasCommitted = async (unknown: UnknownCommit): Promise<boolean> => {
+    const { locked, completion, afterCommit } = unknown;
+    const { clock } = engine.runtime;
+    const answer = await findLostCommit(store, completion.outcomes, () =>
+      locked.every(({ held }) => clock.monotonic() < held.leaseEndsAt),
+    );
     if (answer.kind === "open") return false;
     if (answer.kind === "committed") {
+      if (!unknown.isAnnounced) announceLostCompletion(afterCommit, completion, clock.now());
       afterCommit.publish();
       return true;
     }
@@ -205,20 +232,28 @@ export const createCallTransactions = (
     throw error!;
   };
 
-  const completed = ({ locked, completion }: UnknownCommit): CompletedCall => ({
+  const completed = ({ locked, completion, at }: UnknownCommit): CompletedCall => ({
     locked,
     failures: completion.failures,
+    outcomes: completion.outcomes,
+    at: at ?? engine.runtime.clock.now(),
   });
 
   const complete: CallTransactions["complete"] = (callback, options) => {
     let unknown: UnknownCommit | undefined;
+    const remember = (sent: UnknownCommit): void => {
+      unknown = sent;
+    };
     const transaction = async (ctx: object, afterCommit: AfterCommit): Promise<void> => {
-      unknown = await completeLocked(ctx, afterCommit, await lock(ctx, loseOutcomeTo), callback);
+      await completeLocked(ctx, afterCommit, await lock(ctx, loseOutcomeTo), callback, remember);
     };
     /** Each run has fewer jobs than the one before. */
     const runWithoutLost = async (): Promise<void> => {
       try {
-        await runAtomicallyOnce(engine, "complete", undefined, transaction, options);
+        await runAtomicallyOnce(engine, "complete", undefined, transaction, {
+          ...options,
+          beginsWithCall: true,
+        });
       } catch (error) {
         if (!(error instanceof JobsLostMeanwhile)) throw error;
         await runWithoutLost();
@@ -227,7 +262,12 @@ export const createCallTransactions = (
     const run = async (): Promise<CompletedCall> => {
       if (!unknown || !(await wasCommitted(unknown))) {
         unknown = undefined;
-        await runWithoutLost();
+        try {
+          await runWithoutLost();
+        } catch (error) {
+          if (store.isConflictRollback(error)) unknown = undefined;
+          throw error;
+        }
       }
       return completed(unknown!);
     };
@@ -257,7 +297,8 @@ export const createCallTransactions = (
     };
     return retry.run(
       "prepare",
-      () => runAtomicallyOnce(engine, "prepare", undefined, transaction, options),
+      () =>
+        runAtomicallyOnce(engine, "prepare", undefined, transaction, { ...options, beginsWithCall: true }),
       (error) => !mayHaveCommitted || store.isConflictRollback(error),
     );
   };
@@ -272,11 +313,14 @@ export const createCallTransactions = (
       const result = await runPrepare(ctx, callback);
       handedOut = true;
       prepared.resolve(result);
-      unknown = await completeLocked(ctx, afterCommit, members, await ending.promise);
+      await completeLocked(ctx, afterCommit, members, await ending.promise, (sent) => {
+        unknown = sent;
+      });
     };
     const done = retry.run(
       "prepare",
-      () => runAtomicallyOnce(engine, "prepare", undefined, transaction, options),
+      () =>
+        runAtomicallyOnce(engine, "prepare", undefined, transaction, { ...options, beginsWithCall: true }),
       () => !handedOut,
     );
     done.catch((error: unknown) => prepared.reject(error));
@@ -287,7 +331,7 @@ export const createCallTransactions = (
         try {
           await done;
         } catch (error) {
-          const lost = retry.transientFailure && unknown;
+          const lost = store.isConflictRollback(error) ? undefined : retry.transientFailure() && unknown;
           if (!lost || !(await retry.run("complete", () => wasCommitted(lost)))) throw error;
         }
         return completed(unknown!);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { InvalidOptionError } from "../base/errors.ts";
 import { defineUnionJobTypes } from "../job-types/define.ts";
 import type { DefineBlocker } from "../job-types/markers.ts";
 import type { LeaseholdEventName } from "../observability/events.ts";
@@ -153,7 +154,9 @@ describe("a worker whose store fails", () => {
       .implementJobType({ typeName: "work", process: async () => 1 });
     await startTen(kit);
     down = true;
-    const running = await kit.clock.runUntil(worker.start({ leaseMs: 3_000 }));
+    // Longer than the lease, so that the worker does not use up the attempts by claiming the jobs again and again.
+    const workerLoopRetryConfig = { maxDelayMs: 5_000 };
+    const running = await kit.clock.runUntil(worker.start({ leaseMs: 3_000, workerLoopRetryConfig }));
     await kit.clock.runUntil(() => kit.count("jobAttemptLeaseExpired") === 10);
     down = false;
     await kit.clock.runUntil(
@@ -265,4 +268,41 @@ describe("a transaction that cannot be begun at first", () => {
     await expect(kit.clock.runUntil(outcome)).rejects.toBeInstanceOf(InjectedFaultError);
     expect(runs).toBe(1);
   });
+
+  it("waits between failures as workerLoopRetryConfig says", async () => {
+    const claims: number[] = [];
+    const { leasehold, clock } = await createTestKit({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        withFaults(
+          adapter,
+          ({ method }) => {
+            if (method !== "claimJobs") return undefined;
+            claims.push(clock.monotonic());
+            return { kind: "fail_before" };
+          },
+          { transient: false },
+        ),
+    });
+    const worker = await leasehold
+      .createWorker()
+      .implementJobType({ typeName: "work", process: async ({ job }) => job.input.n })
+      .start({ workerLoopRetryConfig: { initialDelayMs: 2_000, maxDelayMs: 6_000 } });
+    await clock.runUntil(() => claims.length === 6);
+    await clock.runUntil(worker.stop());
+    const waits = claims.slice(1).map((at, index) => at - claims[index]!);
+    for (const [index, longest] of [2_000, 4_000, 6_000, 6_000, 6_000].entries()) {
+      expect(waits[index]).toBeLessThanOrEqual(longest);
+      expect(waits[index]).toBeGreaterThanOrEqual(longest / 2);
+    }
+  });
+
+  it.each([{ initialDelayMs: 0 }, { maxDelayMs: -1 }, { maxDelay: 1_000 }, 5])(
+    "refuses the workerLoopRetryConfig %j",
+    async (workerLoopRetryConfig) => {
+      const { leasehold } = await createTestKit({ jobTypes });
+      const worker = leasehold.createWorker().implementJobType({ typeName: "work", process: async () => 1 });
+      await expect(worker.start({ workerLoopRetryConfig } as object)).rejects.toThrow(InvalidOptionError);
+    },
+  );
 });

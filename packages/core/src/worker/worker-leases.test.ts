@@ -42,7 +42,7 @@ describe("leases", () => {
       },
     });
     await kit.leasehold.startJobSequences({ sequences: Array.from({ length: count }, () => slow(2_500)) });
-    await kit.drain(worker, { concurrency: 2, prefetch: 50, leaseMs: 1_000 });
+    await kit.drain(worker, { concurrency: 2, prefetch: 50, leaseMs: 100 });
     expect(new Set(executed).size).toBe(count);
     expect(executed.length).toBe(count);
   });

@@ -68,12 +68,6 @@ export const startWorker = async (
   };
   const loops = { ...loopsThatEndFirst, "lease keeper": leaseKeeper };
 
-  const subscriptions = await Promise.all([
-    fetcher.listen(),
-    leaseKeeper.listen(),
-    ...(ticker ? [ticker.listen()] : []),
-  ]);
-
   const reportIdle = (delta: 1 | -1): void => {
     for (const typeName of typeNames) observe("jobTypeIdleChange", () => ({ typeName, workerId, delta }));
   };
@@ -84,8 +78,15 @@ export const startWorker = async (
     typeNames,
     running: consumer.running,
   }));
+  // Before anything is awaited: the first claim has not been answered yet.
   reportIdle(1);
   observe("workerStarted", () => ({ workerId, typeNames }));
+
+  const subscriptions = await Promise.all([
+    fetcher.listen(),
+    leaseKeeper.listen(),
+    ...(ticker ? [ticker.listen()] : []),
+  ]);
 
   let state: WorkerHealth["state"] = "running";
 
@@ -157,7 +158,7 @@ export const startWorker = async (
       return stopped;
     },
     health: () => {
-      const problems = Object.entries(loops)
+      const problems = Object.entries({ ...loops, committer })
         .map(([name, loop]) => ({ name, ...loop.health() }))
         .filter(({ failures }) => failures >= 3)
         .map(

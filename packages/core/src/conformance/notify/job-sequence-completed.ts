@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import type { NotifyAdapter } from "../../notify/contract.ts";
 import type { NotifySuite } from "../notify-suite.ts";
+import { until } from "../patience.ts";
 import { createRecorder } from "../recorder.ts";
 
 export const jobSequenceCompletedTests = ({ test }: NotifySuite): void => {
@@ -42,6 +44,18 @@ export const jobSequenceCompletedTests = ({ test }: NotifySuite): void => {
     await peer.listenJobSequenceCompleted(ids, recorder.record);
     await adapter.notifyJobSequenceCompleted(ids);
     for (const id of ids) await recorder.waitFor(id);
+  });
+
+  test("a sequence with a listener is known to be awaited, on both connections", async (context) => {
+    const { adapter, peer, unique } = context;
+    const isAwaited = (side: NotifyAdapter): boolean | undefined => side.isJobSequenceAwaited?.(unique("a"));
+    // An adapter may leave the question open.
+    if (isAwaited(adapter) === undefined) return;
+    assert.equal(isAwaited(adapter), false);
+    await peer.listenJobSequenceCompleted([unique("a")], () => {});
+    assert.equal(isAwaited(peer), true);
+    await until(() => isAwaited(adapter) === true, "the other connection knows of the listener");
+    assert.equal(adapter.isJobSequenceAwaited?.(unique("b")), false);
   });
 
   test("an empty batch is nothing", async ({ adapter }) => {

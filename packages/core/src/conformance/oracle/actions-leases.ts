@@ -86,10 +86,11 @@ export const claimSome: Action = async (world, draw, ctx) => {
   const workerId = draw.pick(["worker-1", "worker-2"]);
   const leaseMs = draw.pick([3_000, 1_000, 10_000]);
   const limit = draw.pick([10, 10, 1, 3]);
+  const deployment = draw.pick([null, "v1", "v2"]);
   const maxAttempts = drawMaxAttempts(draw);
   await performClaim(
     world,
-    { workerId, leaseToken: world.createId(), leaseMs, requests, limit, maxAttempts },
+    { workerId, leaseToken: world.createId(), leaseMs, deployment, requests, limit, maxAttempts },
     ctx,
   );
 };
@@ -119,15 +120,20 @@ export const renew: Action = async (world, draw, ctx) => {
     ...lease,
     leaseMs: draw.pick([3_000, 1_000]),
     progress: draw.pick([undefined, "50"]),
+    lastAttempt: draw.pick([undefined, undefined, undefined, 1, 2]),
   }));
   if (leases.length === 0) return;
   world.note("renewLeases", leases);
   const results = await adapter.renewLeases({ leases, now, ctx });
-  const expected = leases.map(({ jobId, leaseToken, leaseMs, progress }) => {
+  const expected = leases.map(({ jobId, leaseToken, leaseMs, progress, lastAttempt }) => {
     const job = model.jobs.get(jobId);
     const refusal = refusalOf(job, leaseToken, now);
     if (refusal !== undefined) return refusal;
     Object.assign(job!, { leasedUntil: now + leaseMs, progress: progress ?? job!.progress });
+    if (lastAttempt !== undefined) {
+      job!.attempt = lastAttempt;
+      if (job!.expiredLeases > 0) job!.expiredLeases *= -1;
+    }
     return { kind: "renewed", leasedUntil: now + leaseMs };
   });
   assert.deepEqual(results, expected);

@@ -8,7 +8,7 @@ import { assertSameSequence, assertSameSet } from "./compare.ts";
 import type { Draw } from "./draw.ts";
 import { refusalOf } from "./leases.ts";
 import { commitOutcome } from "./outcomes.ts";
-import { allJobs, currentJob, sequenceIds } from "./store.ts";
+import { allJobs, currentJob, dependantsOf, sequenceIds } from "./store.ts";
 import { type Action, ExpectedRejection, inTransaction, type World } from "./world.ts";
 
 type Kind = JobOutcome["kind"];
@@ -65,6 +65,22 @@ const drawEnding = (
   }
 };
 
+/**
+ * Some completions need not keep their job. The contract leaves it open whether the job is deleted if the call has another outcome
+ * of it, if a job that waited for it was deleted since, or, with rules, if a limit may count it.
+ */
+const withoutKeeping = (world: World, outcomes: readonly JobOutcome[]): readonly JobOutcome[] => {
+  const { adapter, model, about } = world;
+  if (about !== "jobs" || adapter.capabilities.discardsCompleted !== true) return outcomes;
+  if (new Set(outcomes.map(({ jobId }) => jobId)).size < outcomes.length) return outcomes;
+  return outcomes.map((outcome) => {
+    const isOpen = model.everAwaited.has(outcome.jobId) && dependantsOf(model, outcome.jobId).length === 0;
+    // One of the two outputs decides: by now the numbers to draw from may be used up.
+    const isKept = outcome.kind !== "complete" || outcome.output !== "null";
+    return isKept || isOpen ? outcome : { ...outcome, keep: false };
+  });
+};
+
 /** Which of a batch's outcomes an effect is credited to depends on the order in which they are applied. */
 const effectsOf = (results: readonly OutcomeResult[]) => {
   const applied = results.filter((result) => result.kind === "applied");
@@ -107,7 +123,7 @@ export const commitSome: Action = async (world, draw, ctx) => {
   const leases = drawLeases(world, draw, 4);
   if (leases.length === 0) return;
   const outcomes = leases.map((lease) => drawOutcome(world, draw, lease, drawKind(world, draw, lease)));
-  await commit(world, outcomes, ctx);
+  await commit(world, withoutKeeping(world, outcomes), ctx);
 };
 
 export const commitWorkerless: Action = async (world, draw, ctx) => {
@@ -145,7 +161,8 @@ export const lockAndEnd: Action = async (world, draw, ctx) => {
       passTime(world, draw);
       if (draw.below(2) === 0) await continueSequence(world, draw, held[0]!, inner);
       else {
-        const outcomes = held.map((lease) => drawOutcome(world, draw, lease, draw.pick(kinds)));
+        const drawn = held.map((lease) => drawOutcome(world, draw, lease, draw.pick(kinds)));
+        const outcomes = withoutKeeping(world, drawn);
         await commit(
           world,
           outcomes.map((outcome) => ({ ...outcome, locked: true })),

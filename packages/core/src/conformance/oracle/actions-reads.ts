@@ -7,6 +7,7 @@ import { queues, typeNames } from "./actions-start.ts";
 import { compareHistory } from "./compare-history.ts";
 import { assertSameJobs } from "./compare.ts";
 import type { Draw } from "./draw.ts";
+import { groups } from "./limit-groups.ts";
 import { allJobs, type ModelJob, type ModelStore, sequenceIds } from "./store.ts";
 import type { Action, World } from "./world.ts";
 
@@ -41,6 +42,7 @@ const fits = ({ fingerprints: ofJobs }: ModelStore, job: ModelJob, filter: JobFi
   (filter.sequenceTypeNames?.includes(job.sequenceTypeName) ?? true) &&
   (filter.deduplicationKeys === undefined ||
     (job.deduplicationKey !== null && filter.deduplicationKeys.includes(job.deduplicationKey))) &&
+  (filter.groups === undefined || (job.group !== null && filter.groups.includes(job.group))) &&
   (filter.sequenceId ?? job.sequenceId) === job.sequenceId &&
   (filter.rootSequenceId ?? job.rootSequenceId) === job.rootSequenceId &&
   (filter.firstOf !== "sequence" || job.sequenceIndex === 0) &&
@@ -78,6 +80,9 @@ const drawFilter = ({ adapter, model, now }: World, draw: Draw): JobFilter => {
     { finishedFrom: now - 3_000 },
     { finishedBefore: now },
     { leasedBy: ["worker-1"] },
+    ...(adapter.limits === undefined
+      ? []
+      : [{ groups: [groups[0]] }, { groups, statuses: ["pending"] as const }]),
     ...(adapter.history === undefined ? [] : [{ fingerprints: [fingerprints[0]] }, { fingerprints }]),
   ];
   return { ...draw.pick(parts), ...draw.pick(parts) };

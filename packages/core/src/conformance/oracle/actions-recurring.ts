@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { requirePart } from "../../store/parts.ts";
 import type { Recurring } from "../../store/contract/recurring.ts";
-import type {
-  NewRecurringJob,
-  RecurringJobProgress,
-  StateRecurringJob,
+import {
+  clockToleranceMs,
+  type NewRecurringJob,
+  type RecurringJobProgress,
+  type StateRecurringJob,
 } from "../../store/contract/recurring.ts";
 import { start } from "./actions-start.ts";
 import type { Draw } from "./draw.ts";
@@ -31,6 +32,7 @@ const drawProgress = (draw: Draw, { model, now }: World): RecurringJobProgress =
     lastSequenceId: draw.pick([null, ...model.jobs.keys()]),
     tickHistory: `[${draw.below(100)}]`,
     timeZoneVersion: draw.pick(versionsOfZoneData),
+    computedAt: draw.pick([now, now, now + 3_600_000]),
   };
 };
 
@@ -50,9 +52,9 @@ export const putSome: Action = (world, draw, ctx) =>
       ...(before !== undefined && draw.below(2) === 0 ? progressOf(before) : drawProgress(draw, world)),
     };
     world.note("putRecurring", job);
-    assert.deepEqual(await recurring.lockRecurring({ ctx: tx, id, now }), before, "what was locked");
+    assert.deepEqual(await recurring.lockRecurring({ ctx: tx, ids: [id], now }), [before], "what was locked");
     const stored = { ...job, createdAt: before?.createdAt ?? now, updatedAt: now };
-    assert.deepEqual(await recurring.putRecurring({ ctx: tx, job, now }), stored, "what was put");
+    assert.deepEqual(await recurring.putRecurring({ ctx: tx, jobs: [job], now }), [stored], "what was put");
     model.recurring.set(id, stored);
   });
 
@@ -62,12 +64,14 @@ const progressOf = ({
   lastSequenceId,
   tickHistory,
   timeZoneVersion,
+  computedAt,
 }: StateRecurringJob): RecurringJobProgress => ({
   nextNominalAt,
   runsAt,
   lastSequenceId,
   tickHistory,
   timeZoneVersion,
+  computedAt,
 });
 
 export const deleteSomeRecurring: Action = async (world, draw, ctx) => {
@@ -90,7 +94,9 @@ const dueRecurring = (model: ModelStore, now: number, timeZoneVersion: string | 
     .filter(
       (job) =>
         job.runsAt! <= now ||
-        (timeZoneVersion !== null && job.timeZoneVersion !== "" && job.timeZoneVersion < timeZoneVersion),
+        (timeZoneVersion !== null &&
+          ((job.timeZoneVersion !== "" && job.timeZoneVersion < timeZoneVersion) ||
+            job.computedAt > now + clockToleranceMs)),
     )
     .sort(firesBefore);
 

@@ -15,7 +15,7 @@ const lost = (job: ModelJob): StateAttempt => ({
   attempt: job.attempt,
   leaseVersion: job.leaseVersion,
   workerId: job.leasedBy!,
-  deployment: null,
+  deployment: job.deployment,
   dueAt: job.scheduledAt,
   startedAt: job.lastAttemptAt!,
   endedAt: job.leasedUntil!,
@@ -26,16 +26,22 @@ const lost = (job: ModelJob): StateAttempt => ({
 });
 
 /** The attempt of a running job ends with its lease. */
-export const addLost = (
+export const addLost = (store: ModelStore, job: ModelJob): void =>
+  add(store, { ...lost(job), isCertain: true });
+
+/** The attempt of a running job ends because another call took its lease, unless that had run out. */
+export const addInterrupted = (
   store: ModelStore,
   job: ModelJob,
-  known: Partial<Pick<StateAttempt, "error" | "fingerprint">> = {},
-): void => add(store, { ...lost(job), ...known, isCertain: true });
+  outcome: AttemptOutcome,
+  now: number,
+): void => {
+  if (job.status !== "running") return;
+  if (hasRunOut(job, now)) addLost(store, job);
+  else add(store, { ...lost(job), outcome, endedAt: now, isCertain: true });
+};
 
-/**
- * A job whose lease has run out ends in another way than by its lease. An earlier claim may have noticed that, and have
- * written the attempt without taking the job.
- */
+/** A claim may have found the expired lease of a running job, and have written the attempt without taking the job. */
 export const addPerhapsLost = (store: ModelStore, job: ModelJob, now: number): void => {
   if (hasRunOut(job, now)) add(store, { ...lost(job), isCertain: false });
 };

@@ -55,6 +55,7 @@ export const createJob = (store: ModelStore, job: NewJob, now: number): ModelJob
     leaseToken: null,
     leaseVersion: 0,
     leasedBy: null,
+    deployment: null,
     leasedUntil: null,
     expiredLeases: 0,
     lastAttemptAt: null,
@@ -106,6 +107,7 @@ export const addBlockers = (
   now: number,
 ): void => {
   store.blockers.set(job.id, blockerSequenceIds);
+  for (const id of blockerSequenceIds) store.everAwaited.add(id);
   const open = blockerSequenceIds.filter((id) => currentJob(store, id)?.status !== "completed");
   job.blockerCount = blockerSequenceIds.length;
   job.openBlockers = open.length;

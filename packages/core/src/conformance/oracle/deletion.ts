@@ -10,7 +10,7 @@ const dependantRootsOf = (store: ModelStore, tree: readonly ModelJob[]): string[
     dependantsOf(store, sequenceId).map(({ rootSequenceId }) => rootSequenceId),
   );
 
-const remove = (store: ModelStore, jobs: readonly ModelJob[]): void => {
+export const remove = (store: ModelStore, jobs: readonly ModelJob[]): void => {
   for (const { id } of jobs) {
     store.jobs.delete(id);
     store.blockers.delete(id);

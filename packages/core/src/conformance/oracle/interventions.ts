@@ -1,7 +1,7 @@
 import type { ReapCall } from "../../store/contract/claims.ts";
 import type { CancelResult, RedriveResult } from "../../store/contract/outcomes.ts";
 import type { JobReference } from "../../store/contract/job.ts";
-import { addLost, addPerhapsLost } from "./attempts.ts";
+import { addInterrupted, addLost } from "./attempts.ts";
 import { cascadeFailure } from "./cascade.ts";
 import { isLive, waitsFor } from "./create.ts";
 import { liftStop, noteFailure } from "./limit-groups.ts";
@@ -26,11 +26,13 @@ export const reap = (
   now: number,
 ): JobReference[] => {
   const endedAt = job.leasedUntil ?? now;
-  addLost(store, job, { error, fingerprint: fingerprint ?? null });
+  addLost(store, job);
   endLease(job, null);
+  const excess = job.attempt - attemptsOf(job, maxAttempts);
+  const mayRunAgain = excess < 0 || (job.expiredLeases > excess && excess <= 10);
   job.expiredLeases += 1;
   job.lastFailedAt = endedAt;
-  if (job.attempt < attemptsOf(job, maxAttempts)) {
+  if (mayRunAgain) {
     job.status = "pending";
     job.scheduledAt = endedAt;
     return [];
@@ -65,7 +67,7 @@ export const cancel = (
       return { ...unchanged, kind, job };
     }
     const wasRunning = job.status === "running";
-    addPerhapsLost(store, job, now);
+    addInterrupted(store, job, "cancelled", now);
     endLease(job, null);
     job.status = "failed";
     job.failedAt = now;

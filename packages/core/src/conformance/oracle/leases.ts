@@ -1,4 +1,4 @@
-import type { ClaimRequest, LeaseRefusal, MaxAttempts } from "../../store/contract/claims.ts";
+import type { ClaimCall, ClaimRequest, LeaseRefusal, MaxAttempts } from "../../store/contract/claims.ts";
 import { allJobs, type ModelJob, type ModelStore } from "./store.ts";
 
 export const hasRunOut = (job: ModelJob, now: number): boolean =>
@@ -63,7 +63,7 @@ export const throttledBy = (
 
 export const claim = (
   job: ModelJob,
-  lease: { readonly workerId: string; readonly leaseToken: string; readonly leaseMs: number },
+  lease: Pick<ClaimCall, "workerId" | "leaseToken" | "leaseMs" | "deployment">,
   now: number,
 ): void => {
   if (job.status === "running") {
@@ -76,6 +76,7 @@ export const claim = (
   job.leaseVersion += 1;
   job.leaseToken = lease.leaseToken;
   job.leasedBy = lease.workerId;
+  job.deployment = lease.deployment ?? null;
   job.leasedUntil = now + (job.leaseMs ?? lease.leaseMs);
   job.lastAttemptAt = now;
 };

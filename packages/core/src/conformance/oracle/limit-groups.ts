@@ -42,11 +42,18 @@ export interface ModelThrottle {
   readonly reasons: readonly ThrottleReason[];
 }
 
+/** When the pause of a place ends; 0 where there is none. */
+const pauseEnd = (store: ModelStore, place: Place): number => {
+  if (place.group !== null) return store.pauses.get(keyOf(place)) ?? 0;
+  const { paused, pausedUntil } = ruleOf(store, place.queue, place.typeName);
+  return paused ? (pausedUntil ?? Infinity) : 0;
+};
+
 /** What holds back a pending job that is due, at the outermost place that does. */
 export const holdOf = (store: ModelStore, job: ModelJob, now: number): ModelThrottle | null => {
   for (const { limits, ...place } of placesOver(store, job)) {
     const reasons: ThrottleReason[] = [];
-    if (place.group === null && ruleOf(store, place.queue, place.typeName).paused) reasons.push("paused");
+    if (pauseEnd(store, place) > now) reasons.push("paused");
     if (limits.concurrency !== null && countedAt(store, place).length >= limits.concurrency)
       reasons.push(place.group !== null && isOrdered(job) ? "order" : "concurrency");
     if (limits.rate !== null && tokensAt(store, place, limits.rate, now) === 0) reasons.push("rate");
@@ -125,8 +132,10 @@ export const admissibleAfter = (
     if (job.queue !== scope.queue) continue;
     moments.add(job.scheduledAt);
     if (job.leasedUntil !== null) moments.add(job.leasedUntil);
-    for (const { limits, ...place } of placesOver(store, job))
+    for (const { limits, ...place } of placesOver(store, job)) {
       if (limits.rate !== null) moments.add(tokenFrom(store, place, limits.rate));
+      if (pauseEnd(store, place) < Infinity) moments.add(pauseEnd(store, place));
+    }
   }
   for (const moment of [...moments].sort((a, b) => a - b)) {
     if (moment >= now && admissibleIn(store, scope, maxAttempts, moment).length > 0) return moment - now;

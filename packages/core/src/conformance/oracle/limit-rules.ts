@@ -16,17 +16,26 @@ const noRule = (queue: string, typeName: string | null): LimitRule => ({
   queue,
   typeName,
   paused: false,
+  pausedUntil: null,
   concurrency: null,
   rate: null,
   perGroup: null,
   weights: {},
+  groups: {},
   version: 0,
 });
 
 export const ruleOf = (store: ModelStore, queue: string, typeName: string | null): LimitRule =>
   store.rules.get(keyOf({ queue, typeName, group: null })) ?? noRule(queue, typeName);
 
+/** A pause that is over is none. */
+export const withoutOldPause = (rule: LimitRule, now: number): LimitRule =>
+  rule.pausedUntil !== null && rule.pausedUntil <= now ? { ...rule, paused: false, pausedUntil: null } : rule;
+
 export const isOrdered = ({ group, ordered }: ModelJob): boolean => group !== null && ordered !== null;
+
+const groupLimits = (ofQueue: LimitRule, ofType: LimitRule, group: string): LimitValues =>
+  ofType.groups[group] ?? ofType.perGroup ?? ofQueue.perGroup ?? { concurrency: null, rate: null };
 
 /** The places whose limits a job has to keep to, the outermost first, each with its limits. */
 export const placesOver = (
@@ -40,8 +49,8 @@ export const placesOver = (
     { queue, typeName, group: null, limits: ofType },
   ];
   if (group === null) return places;
-  const perGroup = ofType.perGroup ?? ofQueue.perGroup ?? { concurrency: null, rate: null };
-  const limits = isOrdered(job) ? { ...perGroup, concurrency: 1 } : perGroup;
+  const ofGroup = groupLimits(ofQueue, ofType, group);
+  const limits = isOrdered(job) ? { ...ofGroup, concurrency: 1 } : ofGroup;
   return [...places, { queue, typeName, group, limits }];
 };
 
@@ -57,9 +66,18 @@ export const countedAt = ({ jobs }: ModelStore, place: Place): ModelJob[] =>
 
 const microseconds = 1_000;
 
-/** How long a bucket takes for a token, so that the burst and one for each such time make the limit. */
-const tokenTime = ({ limit, perMs, burst }: RateLimit): number =>
-  Math.ceil((perMs * microseconds) / (limit - burst + 1));
+/** How many tokens a bucket holds: the burst, or what comes in 50 ms, which is at most a twentieth of the limit. */
+const sizeOf = ({ limit, perMs, burst }: RateLimit): number => {
+  if (burst !== null) return burst;
+  const in50Ms = perMs < 1_000 ? limit / 20 : (limit * 50) / perMs;
+  return in50Ms < 1 ? 1 : Math.floor(in50Ms);
+};
+
+/** How long a bucket takes for a token. Without a burst, what it holds and one for each such time make the limit. */
+const tokenTime = (rate: RateLimit): number => {
+  const perTime = rate.burst === null ? rate.limit - sizeOf(rate) + 1 : rate.limit;
+  return Math.ceil((rate.perMs * microseconds) / perTime);
+};
 
 /** A bucket is known by the moment at which it will be full. */
 const fullAt = (store: ModelStore, place: Place): number => store.buckets.get(keyOf(place)) ?? 0;
@@ -68,12 +86,12 @@ export const tokensAt = (store: ModelStore, place: Place, rate: RateLimit, now: 
   let missing = 0;
   const toFill = fullAt(store, place) - now * microseconds;
   while (missing * tokenTime(rate) < toFill) missing += 1;
-  return Math.max(0, rate.burst - missing);
+  return Math.max(0, sizeOf(rate) - missing);
 };
 
 /** The first millisecond with a token. */
 export const tokenFrom = (store: ModelStore, place: Place, rate: RateLimit): number =>
-  Math.ceil((fullAt(store, place) - (rate.burst - 1) * tokenTime(rate)) / microseconds);
+  Math.ceil((fullAt(store, place) - (sizeOf(rate) - 1) * tokenTime(rate)) / microseconds);
 
 export const spend = (store: ModelStore, place: Place, rate: RateLimit, now: number): void => {
   const from = Math.max(fullAt(store, place), now * microseconds);
@@ -82,8 +100,8 @@ export const spend = (store: ModelStore, place: Place, rate: RateLimit, now: num
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-const groupRate = (store: ModelStore, queue: string, typeName: string): RateLimit | null =>
-  (ruleOf(store, queue, typeName).perGroup ?? ruleOf(store, queue, null).perGroup)?.rate ?? null;
+const groupRate = (store: ModelStore, queue: string, typeName: string, group: string): RateLimit | null =>
+  groupLimits(ruleOf(store, queue, null), ruleOf(store, queue, typeName), group).rate;
 
 /** A rate begins full. An edited one owes what it owed, but never more than to be empty. */
 const editBucket = (
@@ -94,7 +112,7 @@ const editBucket = (
   now: number,
 ): void => {
   if (isSame(before, after)) return;
-  const empty = after === null ? 0 : now * microseconds + after.burst * tokenTime(after);
+  const empty = after === null ? 0 : now * microseconds + sizeOf(after) * tokenTime(after);
   if (before === null || after === null) store.buckets.delete(key);
   else store.buckets.set(key, Math.min(store.buckets.get(key) ?? 0, empty));
 };
@@ -103,22 +121,29 @@ export const setRule = (
   store: ModelStore,
   rule: LimitRule,
   typeNames: readonly string[],
-  now: number,
+  { now, inTransaction }: { readonly now: number; readonly inTransaction: boolean },
 ): void => {
   const { queue, typeName } = rule;
   const key = keyOf({ queue, typeName, group: null });
   const rateBefore = ruleOf(store, queue, typeName).rate;
-  const groupRates = typeNames.map((name) => groupRate(store, queue, name));
+  const lines = typeNames.flatMap((name) => {
+    const prefix = `${queue} ${name} `;
+    return [...store.buckets.keys()]
+      .filter((line) => line.startsWith(prefix) && line !== prefix)
+      .map((line) => ({ line, name, group: line.slice(prefix.length) }));
+  });
+  const ratesBefore = lines.map(({ name, group }) => groupRate(store, queue, name, group));
   store.rules.set(key, rule);
   editBucket(store, key, rateBefore, rule.rate, now);
-  for (const [index, name] of typeNames.entries()) {
-    const prefix = `${queue} ${name} `;
-    for (const line of store.buckets.keys())
-      if (line.startsWith(prefix) && line !== prefix)
-        editBucket(store, line, groupRates[index]!, groupRate(store, queue, name), now);
+  for (const [index, { line, name, group }] of lines.entries())
+    editBucket(store, line, ratesBefore[index]!, groupRate(store, queue, name, group), now);
+  for (const job of store.jobs.values()) {
+    if (job.queue !== queue || job.status !== "running") continue;
+    const wasLimited = job.limited === true;
+    noteLimited(store, job);
+    // A store may leave it to a claim after the commit to count the jobs that run already.
+    if (inTransaction && !wasLimited) job.limited = null;
   }
-  for (const job of store.jobs.values())
-    if (job.queue === queue && job.status === "running") noteLimited(store, job);
 };
 
 /** A running job says so when a limit counts it. Whether others say so is left open. */

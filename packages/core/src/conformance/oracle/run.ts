@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { AnyStateAdapter } from "../../store/contract/state-adapter.ts";
 import { baseTime } from "../state-fixture.ts";
-import { changeRule, readRules, resetRules, resumeSome } from "./actions-limits.ts";
+import { changeRule, pauseSome, readRules, resetRules, resumeSome } from "./actions-limits.ts";
 import { cancelSome, deleteSome, prune, redriveSome } from "./actions-interventions.ts";
 import { claimAgain, claimSome, reapSome, renew } from "./actions-leases.ts";
 import { commitSome, commitWorkerless, completeSequence, lockAndEnd } from "./actions-outcomes.ts";
@@ -72,6 +72,7 @@ const ruleActions: readonly Action[] = [
   prune,
   startBlocked,
   resumeSome,
+  pauseSome,
   updateSome,
   expireSome,
 ];

@@ -13,12 +13,16 @@ export interface ModelStore {
   jobs: Map<string, ModelJob>;
   /** For each job the sequences it was given to wait for, in the order given. */
   blockers: Map<string, readonly string[]>;
+  /** The sequences that a job was ever given to wait for. */
+  everAwaited: Set<string>;
   /** The rules of queues and types. */
   rules: Map<string, LimitRule>;
   /** When the bucket of a queue, type or group is full, in microseconds. */
   buckets: Map<string, number>;
   /** For each stopped group the job that stopped it. */
   stops: Map<string, string>;
+  /** For each group that was paused the end of its pause; infinity for none. */
+  pauses: Map<string, number>;
   recurring: Map<string, StateRecurringJob>;
   /** For each job the attempts that did not complete it, the latest first, and all of them. */
   attempts: Map<string, readonly ModelAttempt[]>;
@@ -45,9 +49,11 @@ type Mutable<T> = { -readonly [TKey in keyof T]: T[TKey] };
 export const createModelStore = (): ModelStore => ({
   jobs: new Map(),
   blockers: new Map(),
+  everAwaited: new Set(),
   rules: new Map(),
   buckets: new Map(),
   stops: new Map(),
+  pauses: new Map(),
   recurring: new Map(),
   attempts: new Map(),
   fingerprints: new Map(),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import type { DefineContinuationInput, DefineContinuationOutput } from "../../job-types/markers.ts";
 import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
+import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
 
 const jobTypes = defineUnionJobTypes<{
@@ -227,4 +228,44 @@ export const describeContinuations: Scenario = ({ test }) => {
       [`${queue}-images`, 5, 2, 1_000, "pending"],
     );
   });
+
+  test(
+    "continueWith returns the new job, and complete the completed one",
+    jobTypes,
+    async ({ leasehold, work, events }) => {
+      const created: { readonly returned: object; readonly stored: object }[] = [];
+      const completed = new Map<string, object>();
+      const worker = leasehold.createWorker().implementJobType({
+        typeName: "fetch",
+        process: async ({ job, prepare, complete, reportProgress }) => {
+          const { url } = job.input;
+          if (url === "atomic") await prepare({ mode: "atomic" });
+          else await reportProgress({ of: url });
+          const done = await complete(async ({ continueWith }) => {
+            if (url === "skip") return { skipped: true };
+            const next = await continueWith({ typeName: "resize", input: { bytes: url.length } });
+            const { blockers: _none, ...stored } = (await leasehold.jobs.get({
+              id: next.id,
+              typeName: next.typeName,
+            }))!;
+            created.push({ returned: { ...next }, stored });
+            return next;
+          });
+          completed.set(done.id, done);
+          return done;
+        },
+      });
+      const ids: string[] = [];
+      for (const url of ["skip", "staged", "atomic"])
+        ids.push((await leasehold.startJobSequence({ typeName: "fetch", input: { url } })).id);
+      await work(worker);
+      for (const id of ids) await events.first("jobCompleted", (job) => job.id === id);
+      await until(() => completed.size === ids.length, "the handlers have the completed jobs");
+
+      assert.equal(created.length, 2);
+      for (const { returned, stored } of created) assert.deepEqual(returned, stored);
+      for (const id of ids)
+        assert.deepEqual({ ...completed.get(id) }, await leasehold.jobs.get({ id, typeName: "fetch" }));
+    },
+  );
 };

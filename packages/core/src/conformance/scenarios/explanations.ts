@@ -17,6 +17,13 @@ const stepJobTypes = defineJobTypes({
   approve: { workerless: true },
 });
 
+const orderTypes = defineJobTypes({
+  ship: { blockers: ["pay", "reserve"] },
+  pay: {},
+  reserve: { blockers: ["approve"] },
+  approve: { workerless: true },
+});
+
 export const describeExplanations: Scenario = ({ test }) => {
   test("runnable, and how many come first", jobTypes, async ({ leasehold, queue }) => {
     const first = await leasehold.startJobSequence({ typeName: "work" });
@@ -77,6 +84,88 @@ export const describeExplanations: Scenario = ({ test }) => {
       explanation.summary,
     );
   });
+
+  test(
+    "blocked, with the reasons followed to the end, and the advice at the end helps",
+    orderTypes,
+    async (story) => {
+      const { leasehold, work, completion } = story;
+      const approve = await leasehold.startJobSequence({ typeName: "approve" });
+      const reserve = await leasehold.startJobSequence({
+        typeName: "reserve",
+        startBlockers: () => [approve],
+      });
+      const pay = await leasehold.startJobSequence({ typeName: "pay" });
+      const ship = await leasehold.startJobSequence({
+        typeName: "ship",
+        startBlockers: () => [pay, reserve],
+      });
+      const running = createGate();
+      const goOn = createGate();
+      const worker = leasehold.createWorker();
+      await work(
+        worker
+          .implementJobType({
+            typeName: "pay",
+            process: async () => {
+              running.open();
+              await goOn.opened;
+              return null;
+            },
+          })
+          .implementJobType({ typeName: "reserve", process: async () => null })
+          .implementJobType({ typeName: "ship", process: async () => null }),
+      );
+      await running.opened;
+      const explanation = await leasehold.jobs.explain(ship);
+      assert.ok(explanation.state === "blocked");
+      // The payment runs; the reservation is what holds it up.
+      assert.deepEqual(
+        explanation.chain.map(({ jobId, typeName, state, reason }) => [jobId, typeName, state, reason]),
+        [
+          [reserve.id, "reserve", "blocked", "waits for approve"],
+          [approve.id, "approve", "workerless", "waits to be completed from outside"],
+        ],
+      );
+      assert.ok(
+        explanation.summary.endsWith(
+          "It waits for reserve, which waits for approve, which waits to be completed from outside.",
+        ),
+        explanation.summary,
+      );
+      const { summary } = await leasehold.jobs.explain(approve);
+      assert.match(summary, /Complete it with completeJobSequence/);
+      await leasehold.completeJobSequence({
+        id: approve.id,
+        typeName: "approve",
+        complete: async ({ job, complete }) => void (await complete(job, () => null)),
+      });
+      await completion(reserve);
+      const paying = await leasehold.jobs.explain(ship);
+      assert.ok(paying.state === "blocked");
+      assert.deepEqual(
+        paying.chain.map(({ jobId, state }) => [jobId, state]),
+        [[pay.id, "running"]],
+      );
+      goOn.open();
+      await completion(ship);
+    },
+  );
+
+  test(
+    "workerless jobs are not ahead of a job that waits for a worker",
+    stepJobTypes,
+    async ({ leasehold }) => {
+      await leasehold.startJobSequences({
+        sequences: Array.from({ length: 3 }, () => ({ typeName: "approve" as const })),
+      });
+      await leasehold.startJobSequence({ typeName: "step" });
+      const { id } = await leasehold.startJobSequence({ typeName: "step" });
+      const explanation = await leasehold.jobs.explain({ id });
+      assert.ok(explanation.state === "runnable");
+      assert.equal(explanation.aheadInQueue, 1);
+    },
+  );
 
   test("running, and where", jobTypes, async ({ leasehold, work, completion }) => {
     const running = createGate();
@@ -147,6 +236,26 @@ export const describeExplanations: Scenario = ({ test }) => {
     assert.ok(cascaded.summary.includes(id), cascaded.summary);
   });
 
+  test("the advice for a job that failed with its blocker revives both", orderTypes, async (story) => {
+    const { leasehold } = story;
+    const approve = await leasehold.startJobSequence({ typeName: "approve" });
+    const reserve = await leasehold.startJobSequence({ typeName: "reserve", startBlockers: () => [approve] });
+    const pay = await leasehold.startJobSequence({ typeName: "pay" });
+    const ship = await leasehold.startJobSequence({ typeName: "ship", startBlockers: () => [pay, reserve] });
+    await leasehold.jobs.cancel({ ids: [approve.id] });
+    const { state, summary } = await leasehold.jobs.explain(ship);
+    assert.equal(state, "failed");
+    const advised = / Redrive job (\S+) \(approve\), which revives this one, too\.$/.exec(summary)?.[1];
+    assert.equal(advised, approve.id, summary);
+    await leasehold.jobs.redrive({ ids: [advised] });
+    assert.equal((await leasehold.jobs.explain(ship)).state, "blocked");
+    // A job that failed by itself is redriven itself.
+    await leasehold.jobs.cancel({ ids: [pay.id] });
+    assert.match((await leasehold.jobs.explain(pay)).summary, / Redrive it to run it again\.$/);
+    await leasehold.jobs.redrive({ ids: [pay.id] });
+    assert.equal((await leasehold.jobs.explain(pay)).state, "runnable");
+  });
+
   test("a sequence that has gone on, by the job it has come to", stepJobTypes, async (story) => {
     const { leasehold, work, failure } = story;
     const { id } = await leasehold.startJobSequence({ typeName: "step" });
@@ -179,7 +288,7 @@ export const describeExplanations: Scenario = ({ test }) => {
   test("a job of a workerless type waits for somebody outside", stepJobTypes, async ({ leasehold }) => {
     const { id } = await leasehold.startJobSequence({ typeName: "approve" });
     const { state, summary } = await leasehold.jobs.explain({ id });
-    assert.equal(state, "runnable");
+    assert.equal(state, "workerless");
     assert.match(summary, /completed from outside/);
     assert.throws(
       () => leasehold.createWorker().implementJobType({ typeName: "approve", process: async () => null }),

@@ -74,4 +74,30 @@ export const describeHealth: Scenario = ({ test }) => {
       assert.deepEqual(worker.health().problems, []);
     },
   );
+
+  test(
+    "a store that refuses every outcome makes it unhealthy, although it claims and renews",
+    jobTypes,
+    async ({ openAnother }) => {
+      let broken = true;
+      const { leasehold, work, completion } = await openAnother({
+        store: (adapter) => ({
+          commitOutcomes: (call) =>
+            broken ? Promise.reject(new Error("disk full")) : adapter.commitOutcomes(call),
+        }),
+      });
+      const worker = await work(
+        leasehold.createWorker().implementJobType({ typeName: "work", process: async () => {} }),
+      );
+      await leasehold.startJobSequence({ typeName: "work" });
+      await until(() => !worker.health().healthy, "the worker is unhealthy");
+      const { problems } = worker.health();
+      assert.equal(problems.length, 1);
+      assert.match(problems[0]!, /committer has failed \d+ times.*disk full/);
+
+      broken = false;
+      await completion(await leasehold.startJobSequence({ typeName: "work" }));
+      assert.deepEqual(worker.health().problems, []);
+    },
+  );
 };

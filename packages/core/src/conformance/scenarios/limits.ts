@@ -3,7 +3,7 @@ import { InvalidOptionError } from "../../base/errors.ts";
 import { defineJobTypes, typeOnly } from "../../job-types/define.ts";
 import { StorePartMissingError, UnknownJobTypeError, VersionMismatchError } from "../../store/errors.ts";
 import { createGate } from "../gate.ts";
-import { until } from "../patience.ts";
+import { until, within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
 import type { Story } from "../story.ts";
 
@@ -19,6 +19,7 @@ const jobTypes = defineJobTypes({
     group: ({ account }) => account,
     ordered: { onFailure: "stop" },
   },
+  report: { blockers: ["work"] },
 });
 
 type JobTypesOf<T> = T extends { readonly "~definitions"?: infer TDefs } ? TDefs : never;
@@ -63,6 +64,30 @@ export const describeLimits: Scenario = ({ test: register }) => {
       );
     });
 
+  test("jobs can be listed, counted, changed and cancelled by their group", async ({ leasehold, queue }) => {
+    const [acme, other] = [`acme ${queue}`, `other ${queue}`];
+    const sequences = [acme, acme, other].map((account, n) => ({
+      typeName: "sync" as const,
+      input: { account, n },
+    }));
+    const started = (await leasehold.startJobSequences({ sequences })).map(({ id }) => id);
+    const filter = { group: acme };
+    const { jobs } = await leasehold.jobs.list({ ...filter, order: "oldest" });
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      started.slice(0, 2),
+    );
+    assert.equal((await leasehold.jobs.count({ group: [acme, other] }))[0]?.count, 3);
+    assert.equal((await leasehold.jobs.update({ filter, priority: 1 })).changed.length, 2);
+    assert.equal((await leasehold.jobs.cancel({ filter })).changed.length, 2);
+    assert.equal((await leasehold.jobs.redrive({ filter, dryRun: true })).changed.length, 2);
+    assert.equal((await leasehold.deleteJobSequences({ filter })).changed.length, 2);
+    assert.deepEqual(
+      (await leasehold.jobs.list({ group: [acme, other] })).jobs.map(({ id }) => id),
+      started.slice(2),
+    );
+  });
+
   test("a limit holds over all workers, and no job waits for a poll", async (story) => {
     const { leasehold, work, openAnother, completion } = story;
     const other = await openAnother();
@@ -82,6 +107,45 @@ export const describeLimits: Scenario = ({ test: register }) => {
     );
     assert.equal(state?.running, 0);
     assert.equal(state?.concurrency, 3);
+  });
+
+  test("jobs that only wait in a worker leave the slots of their limit to another worker", async (story) => {
+    const { leasehold, work, openAnother, completion } = story;
+    const other = await openAnother();
+    await leasehold.limits.set({ typeName: "work", concurrency: 4 });
+    const stuck = createGate();
+    const goOn = createGate();
+    const hoarder = await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ job }) => {
+          // Quick until others wait behind it in this worker; the first that finds them holds them up.
+          if (hoarder.health().bufferedJobs > 0) {
+            stuck.open();
+            await goOn.opened;
+          }
+          return job.input.n;
+        },
+      }),
+      { concurrency: 1, prefetch: 20 },
+    );
+    const started = await startSteps(leasehold, 60);
+    await within(stuck.opened, "a job with others behind it");
+    let inside = 0;
+    await other.work(
+      other.leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ job }) => {
+          inside += 1;
+          await goOn.opened;
+          return job.input.n;
+        },
+      }),
+      { concurrency: 10 },
+    );
+    await until(() => inside === 3, "the other worker runs all that the limit allows");
+    goOn.open();
+    await Promise.all(started.map(completion));
   });
 
   test("a paused queue starts nothing until it is resumed", async (story) => {
@@ -200,7 +264,8 @@ export const describeLimits: Scenario = ({ test: register }) => {
       );
     }, "the group has stopped");
     await until(async () => {
-      const [found] = await leasehold.limits.listGroups({ typeName: "import", throttled: true });
+      const { groups } = await leasehold.limits.listGroups({ typeName: "import", throttled: true });
+      const [found] = groups;
       return found?.group === "a" && found.throttledBy === "stopped" && found.stoppedBy === first!.id;
     }, "the group is listed as stopped");
     await leasehold.limits.resume({ typeName: "import", group: "a" });
@@ -241,6 +306,109 @@ export const describeLimits: Scenario = ({ test: register }) => {
       await apply(first!.id, remedy);
       await completion(second!);
     }
+  });
+
+  test("each remedy that the explanation of a paused or limited job names makes it run", async (story) => {
+    const { leasehold, work, completion, failure, queue } = story;
+    let gate = createGate();
+    let entered = createGate();
+    await work(
+      leasehold.createWorker().implementJobType({
+        typeName: "work",
+        process: async ({ job }) => {
+          if (job.input.n > 0) return job.input.n;
+          entered.open();
+          await gate.opened;
+          return 0;
+        },
+      }),
+      { concurrency: 10 },
+    );
+    const explainThrottled = async (job: { readonly id: string }) => {
+      const explanation = await leasehold.jobs.explain(job);
+      assert.ok(explanation.state === "throttled", explanation.summary);
+      return explanation;
+    };
+    for (const scope of [{ queue }, { typeName: "work" as const }]) {
+      await leasehold.limits.pause(scope);
+      const [paused] = await startSteps(leasehold, 2).then((jobs) => jobs.slice(1));
+      assert.match((await explainThrottled(paused!)).summary, /Resume it with limits\.resume/);
+      gate.open();
+      await leasehold.limits.resume(scope);
+      await completion(paused!);
+      gate = createGate();
+    }
+    const remedies: Record<string, (holderId: string) => Promise<unknown>> = {
+      "Raise the limit with limits.set": () => leasehold.limits.set({ typeName: "work", concurrency: 2 }),
+      "cancel one of the running jobs": (id) => leasehold.jobs.cancel({ ids: [id] }),
+    };
+    for (const [remedy, apply] of Object.entries(remedies)) {
+      entered = createGate();
+      await leasehold.limits.set({ typeName: "work", concurrency: 1 });
+      const holder = await leasehold.startJobSequence({ typeName: "work", input: { n: 0 } });
+      await entered.opened;
+      const [first, second] = await leasehold.startJobSequences({
+        sequences: [1, 2].map((n) => ({
+          typeName: "work" as const,
+          input: { n },
+          expireAfterMs: 3_600_000,
+        })),
+      });
+      const explanation = await explainThrottled(second!);
+      assert.ok(explanation.summary.includes(remedy), explanation.summary);
+      assert.deepEqual(
+        [explanation.by, explanation.limit, explanation.inUse, explanation.jobIds, explanation.aheadInQueue],
+        ["concurrency", 1, 1, [holder.id], 1],
+      );
+      const { scheduledAt } = (await leasehold.jobs.get(second!))!;
+      assert.deepEqual(explanation.expiresAt, new Date(scheduledAt.getTime() + 3_600_000));
+      await apply(holder.id);
+      await Promise.all([completion(first!), completion(second!)]);
+      gate.open();
+      await (remedy.startsWith("Raise") ? completion(holder) : failure(holder));
+      gate = createGate();
+    }
+  });
+
+  test("the chain of a blocked job ends at the limit that delays its blocker", async (story) => {
+    const { leasehold, queue } = story;
+    await leasehold.limits.set({ queue, concurrency: 1 });
+    const [holder] = await startSteps(leasehold, 1);
+    await story.stateAdapter.claimJobs({
+      workerId: "worker",
+      leaseToken: "token",
+      leaseMs: 3_600_000,
+      requests: [{ queue, typeNames: null, limit: 1 }],
+      limit: 1,
+    });
+    const blocker = await leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
+    const { id } = await leasehold.startJobSequence({ typeName: "report", startBlockers: () => [blocker] });
+    const explanation = await leasehold.jobs.explain({ id });
+    assert.ok(explanation.state === "blocked");
+    assert.deepEqual(explanation.chain, [
+      {
+        jobId: blocker.id,
+        typeName: "work",
+        state: "throttled",
+        reason: `waits for queue "${queue}": 1 of 1 slots in use`,
+      },
+    ]);
+    assert.match(
+      explanation.summary,
+      /It waits for work, which waits for queue ".*": 1 of 1 slots in use\.$/,
+    );
+    assert.deepEqual((await leasehold.jobs.explain({ id: holder!.id })).state, "running");
+  });
+
+  test("a throttled job of a group has numbers of the jobs ahead of it", async (story) => {
+    const { leasehold } = story;
+    const jobs = await leasehold.startJobSequences({
+      sequences: [1, 2, 3].map((n) => ({ typeName: "sync" as const, input: { account: "a", n } })),
+    });
+    const explanation = await leasehold.jobs.explain(jobs[2]!);
+    assert.ok(explanation.state === "throttled" && explanation.by === "order");
+    assert.deepEqual([explanation.aheadInQueue, explanation.aheadCapped], [2, false]);
+    assert.match(explanation.summary, /It has 2 jobs ahead of it in group "a"\./);
   });
 
   test("a rate spreads jobs over time", async (story) => {

@@ -2,8 +2,11 @@ import assert from "node:assert/strict";
 import type { DefineBlocker } from "../../job-types/markers.ts";
 import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
-import { until } from "../patience.ts";
+import { until, within } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
+
+// Longer than any test: what happens in one of these happens without polling.
+const never = 600_000;
 
 const jobTypes = defineUnionJobTypes<{
   work: { input: { n: number }; output: number };
@@ -45,6 +48,54 @@ export const describeManyWorkers: Scenario = ({ test }) => {
     const { jobs } = await leasehold.jobs.list({ queue, limit: 1_000 });
     assert.ok(jobs.every(({ status, attempt }) => status === "completed" && attempt === 1));
   });
+
+  test(
+    "jobs claimed in advance go to another worker when slow ones hold them up",
+    jobTypes,
+    async (story) => {
+      const { leasehold, openAnother, queue } = story;
+      const hoarder = await openAnother();
+      const other = await openAnother();
+      const stuck = createGate();
+      const goOn = createGate();
+      let held = 0;
+      const worker = await hoarder.work(
+        hoarder.leasehold.createWorker().implementJobType({
+          typeName: "work",
+          process: async ({ job }) => {
+            // Quick until others wait behind it in this worker; the first that finds them holds them up.
+            if (worker.health().bufferedJobs > 0) {
+              held += 1;
+              stuck.open();
+              await goOn.opened;
+            }
+            return job.input.n;
+          },
+        }),
+        { concurrency: 1, prefetch: 20 },
+      );
+      const sequences = Array.from({ length: 500 }, (_, n) => ({ typeName: "work" as const, input: { n } }));
+      await leasehold.startJobSequences({ sequences });
+      await within(stuck.opened, "a job with others behind it");
+      await other.work(
+        other.leasehold.createWorker().implementJobType({
+          typeName: "work",
+          process: async ({ job }) => job.input.n,
+        }),
+        { concurrency: 50, pollIntervalMs: never },
+      );
+
+      const completed = (): number =>
+        hoarder.events.all("jobCompleted").length + other.events.all("jobCompleted").length;
+      await until(() => completed() === 499, "all others have completed while one job runs");
+
+      goOn.open();
+      await until(() => completed() === 500, "all jobs have completed");
+      assert.equal(held, 1);
+      const { jobs } = await leasehold.jobs.list({ queue, limit: 1_000 });
+      assert.ok(jobs.every(({ attempt, lastError }) => attempt === 1 && lastError === null));
+    },
+  );
 
   test("jobs whose last two blockers finish together are not stranded", jobTypes, async (story) => {
     const { leasehold, openAnother, completion } = story;

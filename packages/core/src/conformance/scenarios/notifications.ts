@@ -5,9 +5,15 @@ import { defineUnionJobTypes } from "../../job-types/define.ts";
 import { createGate } from "../gate.ts";
 import { until } from "../patience.ts";
 import type { Scenario } from "../scenario.ts";
+import type { StoryTransaction } from "../story.ts";
 
 const jobTypes = defineUnionJobTypes<{
   ping: { input: null; output: null };
+}>();
+
+const relayTypes = defineUnionJobTypes<{
+  ping: { input: null; output: null };
+  relay: { input: "staged" | "atomic"; output: null };
 }>();
 
 /** Sends nothing, and remembers what it was asked to send. */
@@ -109,6 +115,114 @@ export const describeNotifications: Scenario = ({ test }) => {
       assert.deepEqual(hints, []);
     },
   );
+
+  test(
+    "withNotify inside a transaction leaves the announcement to its commit",
+    jobTypes,
+    async ({ openAnother }) => {
+      const { adapter, hints } = recordHints();
+      const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+      await leasehold.runInTransaction(async (ctx) => {
+        await leasehold.withNotify(() => leasehold.startJobSequence({ ...ctx, typeName: "ping" }));
+        await leasehold.withNotify(() =>
+          leasehold.withNotify(() => leasehold.startJobSequence({ typeName: "ping" })),
+        );
+        assert.deepEqual(hints, []);
+        assert.equal(events.all("jobCreated").length, 0);
+      });
+      assert.deepEqual(hints, [["ping", 2]]);
+      assert.equal(events.all("jobCreated").length, 2);
+      assert.equal(events.all("jobSequenceCreated").length, 2);
+      assert.equal(events.all("notifyContextAbsence").length, 0);
+    },
+  );
+
+  test(
+    "withNotify inside a transaction that rolls back publishes nothing",
+    jobTypes,
+    async ({ openAnother }) => {
+      const { adapter, hints } = recordHints();
+      const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+      const attempt = leasehold.runInTransaction(async (ctx) => {
+        await leasehold.withNotify(() => leasehold.startJobSequence({ ...ctx, typeName: "ping" }));
+        throw new Error("rolled back");
+      });
+      await assert.rejects(attempt, /rolled back/);
+      assert.deepEqual(hints, []);
+      assert.equal(events.all("jobCreated").length, 0);
+    },
+  );
+
+  test(
+    "withNotify in a nested transaction that rolls back publishes nothing of it",
+    jobTypes,
+    async ({ openAnother, stateAdapter }) => {
+      const { adapter, hints } = recordHints();
+      const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+      const outer = leasehold.runInTransaction(async () => {
+        await leasehold.withNotify(() => leasehold.startJobSequence({ typeName: "ping" }));
+        const inner = leasehold.runInTransaction(async () => {
+          await leasehold.withNotify(() => leasehold.startJobSequence({ typeName: "ping" }));
+          throw new Error("rolled back");
+        });
+        await assert.rejects(inner, /rolled back/);
+      });
+      // Without savepoints the failure of the inner transaction ends the outer one.
+      const { savepoints } = stateAdapter.capabilities;
+      if (savepoints) await outer;
+      else await assert.rejects(outer);
+      assert.deepEqual(hints, savepoints ? [["ping", 1]] : []);
+      assert.equal(events.all("jobCreated").length, savepoints ? 1 : 0);
+    },
+  );
+
+  test(
+    "withNotify around a helper that uses it too publishes once, when the outer one ends",
+    jobTypes,
+    async ({ openAnother, stateAdapter }) => {
+      const { adapter, hints } = recordHints();
+      const { leasehold, events } = await openAnother({ notifyAdapter: adapter });
+      await leasehold.withNotify(async () => {
+        await stateAdapter.runInTransaction((ctx) =>
+          leasehold.withNotify(() => leasehold.startJobSequence({ ...ctx, typeName: "ping" })),
+        );
+        assert.deepEqual(hints, []);
+        assert.equal(events.all("jobCreated").length, 0);
+      });
+      assert.deepEqual(hints, [["ping", 1]]);
+      assert.equal(events.all("jobCreated").length, 1);
+    },
+  );
+
+  test("withNotify inside prepare and complete waits for their commits", relayTypes, async (story) => {
+    const { adapter, hints } = recordHints();
+    const { leasehold, events, work, completion } = await story.openAnother({ notifyAdapter: adapter });
+    const createdBeforeCommit: number[] = [];
+    const startPing = async (ctx: StoryTransaction): Promise<null> => {
+      const before = events.all("jobCreated").length;
+      await leasehold.withNotify(() => leasehold.startJobSequence({ ...ctx, typeName: "ping" }));
+      createdBeforeCommit.push(events.all("jobCreated").length - before);
+      return null;
+    };
+    const started = [
+      await leasehold.startJobSequence({ typeName: "relay", input: "staged" }),
+      await leasehold.startJobSequence({ typeName: "relay", input: "atomic" }),
+    ];
+    const worker = leasehold.createWorker().implementJobType({
+      typeName: "relay",
+      process: async ({ job, prepare, complete }) => {
+        await prepare({ mode: job.input }, (ctx) => startPing(ctx));
+        return complete((ctx) => startPing(ctx));
+      },
+    });
+    await work(worker, { concurrency: 1 });
+    for (const sequence of started) await completion(sequence);
+    assert.deepEqual(createdBeforeCommit, [0, 0, 0, 0]);
+    assert.equal(events.all("jobCreated").length, 6);
+    const sentPings = (): number =>
+      hints.reduce((sum, [typeName, count]) => sum + (typeName === "ping" ? count : 0), 0);
+    await until(() => sentPings() === 4, "workers were notified of all four");
+  });
 
   test(
     "the holder of a job, and whoever waits for it, is notified when others end it",

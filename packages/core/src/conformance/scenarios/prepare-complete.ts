@@ -247,30 +247,28 @@ export const describePrepareAndComplete: Scenario = ({ test }) => {
 
   test("prepare read too late says where to read it", jobTypes, async ({ leasehold, work, completion }) => {
     const errors: unknown[] = [];
-    const read = (options: { prepare: unknown }): void => {
-      try {
-        void options.prepare;
-      } catch (error) {
-        errors.push(error);
-      }
-    };
     await work(
-      leasehold.createWorker().implementJobType({
+      leasehold.createWorker({ retry: { type: "fixed", delayMs: 0 } }).implementJobType({
         typeName: "charge",
         process: async (options) => {
-          if (options.job.input.cents === 1) {
+          const { job } = options;
+          const prepareLate = (): Promise<unknown> =>
+            options.prepare({ mode: "staged" }).catch((error: unknown) => errors.push(error));
+          if (job.input.cents === 1) {
             const completed = options.complete(() => ({ receiptId: "" }));
-            read(options);
+            await prepareLate();
             return completed;
           }
           await Promise.resolve();
-          read(options);
-          return { receiptId: "" };
+          // The attempt fails: what was to be prepared is not there.
+          if (job.attempt === 1) await prepareLate();
+          return { receiptId: String(job.attempt) };
         },
       }),
     );
     await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 1 } }));
-    await completion(await leasehold.startJobSequence({ typeName: "charge", input: { cents: 2 } }));
+    const second = await leasehold.startJobSequence({ typeName: "charge", input: { cents: 2 } });
+    assert.deepEqual((await completion(second)).output, { receiptId: "2" });
     assert.equal(errors.length, 2);
     for (const error of errors) {
       assert.ok(error instanceof ProcessMisuseError);

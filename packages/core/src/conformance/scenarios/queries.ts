@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import { InvalidOptionError } from "../../base/errors.ts";
 import type {
@@ -375,6 +376,24 @@ export const describeQueries: Scenario = ({ test }) => {
     assert.equal(cursor, null);
     assert.deepEqual(await leasehold.jobs.listBlockers({ id: completed.id }), []);
     assert.deepEqual((await leasehold.jobs.listBlocked({ id: completed.id })).jobs, []);
+  });
+
+  test("a typeName that does not fit the id is refused", jobTypes, async (story) => {
+    const { leasehold } = story;
+    const { pending, blocked } = await setScene(story);
+    const { listInSequence, listBlockers, listBlocked } = leasehold.jobs;
+    await assert.rejects(listInSequence({ id: pending.id, typeName: "report" }), InvalidOptionError);
+    await assert.rejects(listBlockers({ id: blocked.id, typeName: "load" }), InvalidOptionError);
+    await assert.rejects(listBlocked({ id: pending.id, typeName: "report" }), InvalidOptionError);
+
+    const { jobs } = await listInSequence({ id: pending.id, typeName: "load" });
+    assert.deepEqual(
+      jobs.map(({ id }) => id),
+      [pending.id],
+    );
+    assert.equal((await listBlockers({ id: blocked.id, typeName: "report" })).length, 1);
+    assert.equal((await listBlocked({ id: pending.id, typeName: "load" })).jobs.length, 1);
+    assert.deepEqual(await listBlockers({ id: randomUUID(), typeName: "load" }), []);
   });
 
   test("counts by queue, type and status", jobTypes, async (story) => {

@@ -35,12 +35,18 @@ const knowsDeadlocks = (adapter: StoryStateAdapter): Partial<StoryStateAdapter> 
 
 const withDeadlocks: AppOptions = { store: knowsDeadlocks };
 
+/** The store must not commit before the end of the callback, where these stores fail. */
+const committingApart = (adapter: StoryStateAdapter): Partial<StoryStateAdapter> => ({
+  commitOutcomes: ({ isLast: _isLast, ...call }) => adapter.commitOutcomes(call),
+});
+
 /** Loses the connection at the end of the first transaction: once it has committed, or just before. */
 const losingFirstCommit = (committed: boolean): AppOptions => {
   let isFirst = true;
   return {
     store: (adapter) => ({
       ...knowsDeadlocks(adapter),
+      ...committingApart(adapter),
       runInTransaction: async (callback, parent) => {
         const loses = isFirst && parent === undefined;
         if (!loses) return adapter.runInTransaction(callback, parent);
@@ -63,6 +69,7 @@ const rollingBack = (times: number, conflicts?: "wait" | "abort"): AppOptions =>
   return {
     store: (adapter) => ({
       ...(conflicts && { capabilities: { ...adapter.capabilities, conflicts } }),
+      ...committingApart(adapter),
       isConflictRollback: (error) => error instanceof Deadlock || adapter.isConflictRollback(error),
       runInTransaction: (callback, parent, options) =>
         adapter.runInTransaction(

@@ -31,6 +31,66 @@ export const describeSimpleHandlers: Scenario = ({ test }) => {
     assert.deepEqual(job.completedAt, completed.completedAt);
   });
 
+  test(
+    "a handler can pass the rest of its argument on to a function",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      const seen: unknown[] = [];
+      await work(
+        leasehold
+          .createWorker()
+          .implementJobType({
+            typeName: "add",
+            process: ({ job, ...rest }) => {
+              const add = async ({ prepare, complete, reportProgress, signal, log }: typeof rest) => {
+                const sum = await prepare({ mode: "staged" }, () => job.input.a + job.input.b);
+                await reportProgress(sum);
+                log("added");
+                seen.push(signal.aborted);
+                return complete(() => sum);
+              };
+              return add(rest);
+            },
+          })
+          .implementJobTypeBatch({
+            typeName: "note",
+            maxSize: 10,
+            process: ({ jobs, ...rest }) => {
+              seen.push(rest.signal.aborted, rest.signalOf(jobs[0]!).aborted);
+              return rest.complete(() => jobs.map(() => null));
+            },
+          }),
+      );
+
+      const { output } = await completion(
+        await leasehold.startJobSequence({ typeName: "add", input: { a: 1, b: 2 } }),
+      );
+      await completion(await leasehold.startJobSequence({ typeName: "note", input: "milk" }));
+
+      assert.equal(output, 3);
+      assert.deepEqual(seen, [false, false, false]);
+    },
+  );
+
+  test(
+    "a handler can spread its argument after an await, and complete with it",
+    jobTypes,
+    async ({ leasehold, work, completion }) => {
+      await work(
+        leasehold.createWorker().implementJobType({
+          typeName: "add",
+          process: async (options) => {
+            await Promise.resolve();
+            const { job, ...rest } = options;
+            return rest.complete(() => job.input.a + job.input.b);
+          },
+        }),
+      );
+      const started = await leasehold.startJobSequence({ typeName: "add", input: { a: 1, b: 2 } });
+      assert.equal((await completion(started)).output, 3);
+    },
+  );
+
   test("a handler may return nothing", jobTypes, async ({ leasehold, work, completion }) => {
     const notes: string[] = [];
     await work(

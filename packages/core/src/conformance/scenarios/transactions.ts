@@ -95,6 +95,31 @@ export const describeTransactions: Scenario = ({ test }) => {
   });
 
   test(
+    "an option that does not exist is refused, and not taken for a context",
+    jobTypes,
+    async ({ leasehold, queue }) => {
+      const greet = { typeName: "greet", input: { name: "Ada" } } as const;
+      for (const unknown of [
+        { delay: 100 },
+        { to: "Bob" },
+        { max: undefined },
+        { settings: { tz: "UTC" } },
+      ]) {
+        const isRefused = (error: unknown): boolean =>
+          error instanceof InvalidOptionError &&
+          error.option === Object.keys(unknown)[0] &&
+          error.message.includes("`typeName`");
+        await assert.rejects(leasehold.startJobSequence({ ...greet, ...unknown }), isRefused);
+        await assert.rejects(
+          leasehold.runInTransaction((ctx) => leasehold.startJobSequence({ ...ctx, ...greet, ...unknown })),
+          isRefused,
+        );
+      }
+      assert.deepEqual(await leasehold.jobs.count({ queue }), []);
+    },
+  );
+
+  test(
     "a context key that is undefined is refused: the call would commit by itself",
     jobTypes,
     async ({ leasehold, queue }) => {
@@ -102,7 +127,10 @@ export const describeTransactions: Scenario = ({ test }) => {
         typeName: "greet",
         input: { name: "Ada" },
       });
-      const forgotten = { client: undefined } as unknown as StoryTransaction;
+      const keys = await leasehold.runInTransaction(async (ctx) => Object.keys(ctx));
+      const forgotten = Object.fromEntries(
+        keys.map((key) => [key, undefined]),
+      ) as unknown as StoryTransaction;
       const bob = { typeName: "greet", input: { name: "Bob" } } as const;
       const calls: Record<string, () => Promise<unknown>> = {
         startJobSequence: () => leasehold.startJobSequence({ ...forgotten, ...bob }),
@@ -126,7 +154,7 @@ export const describeTransactions: Scenario = ({ test }) => {
           call,
           (error) =>
             error instanceof StateNotInTransactionError &&
-            error.message.startsWith(`${name} was given "client"`),
+            error.message.startsWith(`${name} was given "${keys[0]}"`),
           name,
         );
       }

@@ -5,6 +5,7 @@ import {
   JobSequenceFailedError,
   WaitForJobSequenceCompletionTimeoutError,
 } from "../../store/errors.ts";
+import type { WaitSettings } from "../../jobs/api/operate.ts";
 import { defineUnionJobTypes } from "../../job-types/define.ts";
 import type { Scenario } from "../scenario.ts";
 
@@ -34,6 +35,37 @@ export const describeWaiting: Scenario = ({ test }) => {
       assert.equal((await completion(started)).output, "soup");
     },
   );
+
+  test("the settings can be a second argument", jobTypes, async ({ leasehold }) => {
+    const { waitForJobSequenceCompletion } = leasehold;
+    const started = await leasehold.startJobSequence({ typeName: "cook" });
+    await assert.rejects(
+      waitForJobSequenceCompletion(started, { timeoutMs: 30, pollIntervalMs: 5 }),
+      (error) => error instanceof WaitForJobSequenceCompletionTimeoutError && error.timeoutMs === 30,
+    );
+    await assert.rejects(
+      waitForJobSequenceCompletion(
+        { ...started, timeoutMs: 30 },
+        { timeoutMs: undefined, pollIntervalMs: 5 },
+      ),
+      (error) => error instanceof WaitForJobSequenceCompletionTimeoutError && error.timeoutMs === 30,
+    );
+    const unknown: object = { timeout: 30 };
+    const refused: [WaitSettings, string][] = [
+      [{ timeoutMs: 0 }, "timeoutMs"],
+      [unknown, "timeout"],
+    ];
+    for (const [settings, option] of refused) {
+      await assert.rejects(
+        waitForJobSequenceCompletion(started, settings),
+        (error) => error instanceof InvalidOptionError && error.option === option,
+      );
+    }
+    await assert.rejects(
+      waitForJobSequenceCompletion({ ...started, timeoutMs: 30 }, { timeoutMs: 40 }),
+      (error) => error instanceof InvalidOptionError && error.option === "timeoutMs",
+    );
+  });
 
   test("a sequence that does not exist is an error at once", jobTypes, async ({ leasehold }) => {
     await assert.rejects(

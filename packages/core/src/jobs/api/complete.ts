@@ -1,10 +1,11 @@
-import type { CompletedJob, CreatedJob } from "../../job-types/entities.ts";
-import type { AcceptedOutput, JobTypeName } from "../../job-types/markers.ts";
+import type { CompletedJob, CreatedJob, JobBase } from "../../job-types/entities.ts";
+import type { AcceptedOutput, JobTypeName, StoredInput } from "../../job-types/markers.ts";
 import type {
   ContinuationJobTypes,
   ExternalJobTypeName,
   JobOf,
   SequenceJobTypes,
+  SequenceTypesReaching,
 } from "../../job-types/navigation.ts";
 import type { InputOption, JobOptions, StartBlockersOption, TransactionOption } from "./start.ts";
 
@@ -12,14 +13,30 @@ declare const completion: unique symbol;
 
 declare const continuation: unique symbol;
 
-/** What `complete` resolves to. The handler returns it instead of an output. */
+/** Marks what `complete` resolves to. The handler returns it instead of an output. */
 export interface JobCompletion<TTypeName> {
   readonly [completion]: TTypeName;
 }
 
-/** What `continueWith` resolves to. The callback of `complete` returns it instead of an output. */
+/** Marks what `continueWith` resolves to. The callback of `complete` returns it instead of an output. */
 export interface JobContinuation<TTypeName> {
   readonly [continuation]: TTypeName;
+}
+
+/** What `complete` resolves to: the completed job. The handler returns it instead of an output. */
+export type CompletedJobOf<
+  TDefs,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+> = JobCompletion<TTypeName> & CompletedJob<JobOf<TJobId, TDefs, TTypeName>>;
+
+/** What `continueWith` resolves to: the new job, without its blockers. */
+export interface ContinuationJob<TDefs, TJobId extends string, TTypeName extends JobTypeName<TDefs>>
+  extends
+    JobContinuation<TTypeName>,
+    JobBase<TJobId, TTypeName, StoredInput<TDefs, TTypeName>, SequenceTypesReaching<TDefs, TTypeName>> {
+  /** `failed` if a sequence that it would wait for has failed already. */
+  readonly status: "pending" | "blocked" | "failed";
 }
 
 /** The argument of `continueWith`. `typeName` decides which type the other options must fit. */
@@ -41,7 +58,7 @@ export type ContinueWith<TDefs, TTxContext, TJobId extends string, TTypeName ext
   TNextTypeName extends ContinuationJobTypes<TDefs, TTypeName>,
 >(
   options: ContinueWithOptions<TDefs, TTxContext, TJobId, TNextTypeName>,
-) => Promise<JobContinuation<TNextTypeName>>;
+) => Promise<ContinuationJob<TDefs, TJobId, TNextTypeName>>;
 
 /** What the callback of `complete` gets: the transaction, and `continueWith` where the type has continuations. */
 export type CompleteCallbackOptions<

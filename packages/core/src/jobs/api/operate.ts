@@ -4,12 +4,8 @@ import type { JobStatus, ScheduleOptions } from "../../store/contract/job.ts";
 import type { CancelResult, RedriveResult } from "../../store/contract/outcomes.ts";
 import type { JobFilterOptions } from "../filter.ts";
 
-/** The argument of `waitForJobSequenceCompletion`. */
-export interface WaitOptions<TJobId, TTypeName> {
-  /** The id of the sequence. */
-  readonly id: TJobId;
-  /** The type of its first job. */
-  readonly typeName: TTypeName;
+/** How `waitForJobSequenceCompletion` waits. */
+export interface WaitSettings {
   /** How long to wait at most. Default: 30 seconds. */
   readonly timeoutMs?: number | undefined;
   /** How often to look when no notification arrives. Default: 100 ms. */
@@ -18,20 +14,28 @@ export interface WaitOptions<TJobId, TTypeName> {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** The first argument of `waitForJobSequenceCompletion`: the sequence, and how to wait unless the second one has that. */
+export interface WaitOptions<TJobId, TTypeName> extends WaitSettings {
+  /** The id of the sequence. */
+  readonly id: TJobId;
+  /** The type of its first job. */
+  readonly typeName: TTypeName;
+}
+
 /** Which jobs an operation changes: `ids` or `filter`. */
-export type JobChoice<TDefs, TJobId extends string> = (
+export type JobChoice<TDefs, TJobId extends string, TStatus extends JobStatus> = (
   | {
       /** The ids of the jobs; for `jobs.cancel` those of the sequences. */
       readonly ids: readonly TJobId[];
       readonly filter?: never;
     }
-  | FilterChoice<TDefs, TJobId>
+  | FilterChoice<TDefs, TJobId, TStatus>
 ) &
   ChoiceOptions;
 
-interface FilterChoice<TDefs, TJobId extends string> {
-  /** Finds jobs in the statuses that the operation can change. */
-  readonly filter: Omit<JobFilterOptions<TDefs, TJobId>, "status">;
+interface FilterChoice<TDefs, TJobId extends string, TStatus extends JobStatus> {
+  /** Finds jobs in the statuses that the operation can change; with `status`, in these only. */
+  readonly filter: JobFilterOptions<TDefs, TJobId, JobTypeName<TDefs>, TStatus>;
   readonly ids?: never;
   readonly rootSequenceIds?: never;
 }
@@ -56,19 +60,31 @@ export interface ChangeReport<TChanged, TSkipped> {
 }
 
 /** The argument of `jobs.cancel`. A filter finds unfinished jobs, and their sequences are cancelled. */
-export type CancelOptions<TDefs, TJobId extends string> = JobChoice<TDefs, TJobId> & {
+export type CancelOptions<TDefs, TJobId extends string> = JobChoice<
+  TDefs,
+  TJobId,
+  "blocked" | "pending" | "running"
+> & {
   /** Stored as the error message of the jobs. */
   readonly reason?: string | undefined;
+  /**
+   * Also cancels what jobs of these sequences have started, and what those have started: children, their children, and
+   * blockers that were started with them. Also below sequences of `ids` that have finished. Default: false.
+   */
+  readonly withChildren?: boolean | undefined;
 };
 
-/** What `jobs.cancel` did, by sequence. A sequence that was cancelled before counts as changed. */
+/**
+ * What `jobs.cancel` did, by sequence, with the children after the chosen ones. A sequence that was cancelled before counts
+ * as changed.
+ */
 export type CancelReport<TJobId> = ChangeReport<
   { readonly id: TJobId },
   { readonly id: TJobId; readonly reason: Exclude<CancelResult["kind"], "cancelled"> }
 >;
 
 /** The argument of `jobs.redrive`: the failed jobs to run again. */
-export type RedriveOptions<TDefs, TJobId extends string> = JobChoice<TDefs, TJobId> & {
+export type RedriveOptions<TDefs, TJobId extends string> = JobChoice<TDefs, TJobId, "failed"> & {
   /** When they may run. Default: now. */
   readonly schedule?: ScheduleOptions | undefined;
 };
@@ -87,7 +103,8 @@ export type RedriveReport<TJobId> = ChangeReport<
 /** The argument of `jobs.update`: which waiting jobs, and at least one change. */
 export type UpdateOptions<TDefs, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = JobChoice<
   TDefs,
-  TJobId
+  TJobId,
+  "blocked" | "pending"
 > & {
   /** When they may run. A due job keeps its place in the order if this is now or in the past. */
   readonly schedule?: ScheduleOptions | undefined;
@@ -126,7 +143,7 @@ export type DeleteOptions<TDefs, TJobId extends string> = (
       readonly rootSequenceIds: readonly TJobId[];
       readonly filter?: never;
     }
-  | FilterChoice<TDefs, TJobId>
+  | FilterChoice<TDefs, TJobId, "completed" | "failed">
 ) &
   ChoiceOptions & {
     /** Skips trees with unfinished jobs. Default: true with `filter`, else false. Trees with dependants are skipped, too. */

@@ -63,6 +63,19 @@ export interface DeduplicationOptions {
 }
 
 /**
+ * Many starts with the same key, of the same type, become one run after the last of them. Each start puts the job off and
+ * replaces its input; once the job runs, the next start begins a new one.
+ */
+export interface DebounceOptions {
+  /** Up to 500 characters. Keys are those of `deduplication`, scoped to the job type. */
+  readonly key: string;
+  /** How long no other start may follow before the job runs. */
+  readonly waitMs: number;
+  /** How long after the first start the job may be put off at most. At least `waitMs`. */
+  readonly maxWaitMs: number;
+}
+
+/**
  * The input of a job of this type. If the type is one of several, the input must fit each of them. It can be left out where
  * none is expected or the schema has a default.
  *
@@ -175,20 +188,40 @@ export interface StartArguments<
   TTypeName extends JobTypeName<TDefs>,
 > {
   readonly startJobSequence: StartBasics<TTypeName, TJobId> &
+    StartTiming &
     StartableOption<TDefs>[NoInfer<TTypeName>] &
     InputOption<TDefs, NoInfer<TTypeName>> &
     StartBlockersOption<TDefs, TTxContext, TJobId, NoInfer<TTypeName>> &
     TransactionOption<TTxContext>;
 }
 
-interface StartBasics<TTypeName, TJobId> extends JobOptions<TJobId> {
-  /** The type of the job. */
-  readonly typeName: TTypeName;
+/**
+ * `debounce` decides when the job runs and how duplicates are treated, so it excludes the options for either. It is optional in
+ * both alternatives: the compiler compares an element of a bulk start whose `typeName` is a union with each of them.
+ */
+type StartTiming = PlainTiming | DebouncedTiming;
+
+interface PlainTiming {
+  /** Not before a moment, or not before some time has passed by the store's clock. Default: at once. */
+  readonly schedule?: ScheduleOptions | undefined;
   /** Returns the existing sequence instead of starting a second one with the same key. */
   readonly deduplication?: DeduplicationOptions | undefined;
+  readonly debounce?: undefined;
+}
+
+interface DebouncedTiming {
+  /** Runs once after the last of many starts. Not together with `schedule` or `deduplication`. */
+  readonly debounce?: DebounceOptions | undefined;
+  readonly schedule?: undefined;
+  readonly deduplication?: undefined;
+}
+
+interface StartBasics<TTypeName, TJobId> extends Omit<JobOptions<TJobId>, "schedule"> {
+  /** The type of the job. */
+  readonly typeName: TTypeName;
   /**
    * Starts a tree of its own, also inside a handler, so that it can be deleted and pruned on its own. Use it when each job of
-   * an endless chain starts the next. `originId` still names the job that started it. Default: false.
+   * an endless chain starts the next. `originId` still names the job that started it. Cancelling that job with its children does not reach it. Default: false.
    */
   readonly detached?: boolean | undefined;
 }
@@ -201,6 +234,7 @@ export type BulkStartOptions<
   TTypeName extends ExternalJobTypeName<TDefs>,
 > = TTypeName extends unknown
   ? StartBasics<TTypeName, TJobId> &
+      StartTiming &
       InputOption<TDefs, TTypeName> &
       StartBlockersOption<TDefs, TTxContext, TJobId, TTypeName>
   : never;

@@ -1,3 +1,4 @@
+import type { LeaseRenewal } from "../../store/contract/claims.ts";
 import type { WaitingJobChange } from "../../store/contract/edits.ts";
 import type { JobOutcome, OutcomeResult } from "../../store/contract/outcomes.ts";
 import type { StateJob } from "../../store/contract/job.ts";
@@ -9,7 +10,7 @@ interface Claim {
   readonly jobId: string;
   readonly version: number;
   readonly workerId: string;
-  readonly attempt: number;
+  attempt: number;
   readonly life: number;
   executed: boolean;
   /** Its own worker has recorded how it ended. */
@@ -24,6 +25,10 @@ const outcomeKind = ({ method, call, result }: StoreStep, jobId: string): JobOut
     (outcome, index) => outcome.jobId === jobId && (result as OutcomeResult[])[index]!.kind === "applied",
   )?.kind;
 };
+
+/** The last attempt of this job, if the call has recorded that it begins. */
+const begunIn = ({ call }: StoreStep, jobId: string): number | undefined =>
+  (call["leases"] as readonly LeaseRenewal[]).find((lease) => lease.jobId === jobId)?.lastAttempt;
 
 /** Whether the call has redriven the job, or given it another input: it then begins anew. */
 const beginsAnew = (before: StateJob, { method, call }: StoreStep): boolean => {
@@ -54,7 +59,7 @@ export const executionsAreBounded: Check = {
 
     const onClaimed = (row: StateJob, at: number): void => {
       const life = lives.get(row.id) ?? 0;
-      if (row.attempt > row.maxAttempts)
+      if (row.attempt > row.maxAttempts && row.expiredLeases <= row.attempt - row.maxAttempts)
         report(`attempt ${row.attempt} of ${row.maxAttempts} of ${short(row.id)}`);
       claimsOf(row.id).push({
         at,
@@ -91,6 +96,7 @@ export const executionsAreBounded: Check = {
     const expectedDelta = (before: StateJob, after: StateJob, step: StoreStep): number => {
       if (after.leaseVersion !== before.leaseVersion) return 1;
       if (beginsAnew(before, step)) return -before.attempt;
+      if (step.method === "renewLeases") return (begunIn(step, after.id) ?? before.attempt) - before.attempt;
       return before.status === "running" && outcomeKind(step, after.id) === "release" ? -1 : 0;
     };
 
@@ -101,6 +107,7 @@ export const executionsAreBounded: Check = {
       const expected = expectedDelta(before, after, step);
       if (delta !== expected)
         report(`${step.method} changed the attempt of ${short(after.id)} by ${delta}, not ${expected}`);
+      if (claim && step.method === "renewLeases") claim.attempt = after.attempt;
       const isReleased = outcomeKind(step, after.id) === "release";
       // Given back: the execution, if there was one, does not count.
       if (isReleased && claim?.executed) counted.set(after.id, (counted.get(after.id) ?? 0) - 1);

@@ -1,4 +1,4 @@
-import type { StateJob } from "../../store/contract/job.ts";
+import type { Schedule, StateJob } from "../../store/contract/job.ts";
 import type { LimitValues, LimitRule, SetRuleResult } from "../../store/contract/limits.ts";
 import type { StoreStep } from "../history.ts";
 
@@ -15,7 +15,7 @@ export interface LimitsView {
   isConcerned(queue: string): boolean;
   ruleOf(queue: string, typeName: string | null): LimitRule | undefined;
   placesOver(row: StateJob): LimitedPlace[];
-  isPaused(row: StateJob): boolean;
+  isPaused(row: StateJob, at: number): boolean;
   isStopped(row: StateJob): boolean;
 }
 
@@ -30,13 +30,21 @@ export const createLimitsView = (): LimitsView & { apply(step: StoreStep): void 
   const rules = new Map<string, LimitRule>();
   const concerned = new Set<string>();
   const stops = new Map<string, string>();
+  const pauses = new Map<string, number>();
 
   const ruleOf = (queue: string, typeName: string | null): LimitRule | undefined =>
     rules.get(keyOf(queue, typeName));
 
-  const applyStops = ({ method, call, result, changes }: StoreStep): void => {
-    if (method === "resumeGroup" && result === true)
-      stops.delete(keyOf(...["queue", "typeName", "group"].map((name) => call[name] as string)));
+  const applyStops = ({ at, method, call, result, changes }: StoreStep): void => {
+    const place = keyOf(...["queue", "typeName", "group"].map((name) => call[name] as string));
+    if (method === "resumeGroup") {
+      pauses.delete(place);
+      if (result === true) stops.delete(place);
+    }
+    if (method === "pauseGroup") {
+      const until = call["until"] as Schedule | null;
+      pauses.set(place, until === null ? Infinity : "at" in until ? until.at : at + until.afterMs);
+    }
     for (const { before, after } of changes) {
       const row = after ?? before!;
       if (row.ordered !== "stop" || row.group === null) continue;
@@ -81,8 +89,13 @@ export const createLimitsView = (): LimitsView & { apply(step: StoreStep): void 
       });
       return places;
     },
-    isPaused: ({ queue, typeName }) =>
-      ruleOf(queue, null)?.paused === true || ruleOf(queue, typeName)?.paused === true,
+    isPaused: (row, at) => {
+      const { queue, typeName, group } = row;
+      const isHeld = (rule: LimitRule | undefined): boolean =>
+        rule !== undefined && rule.paused && (rule.pausedUntil === null || rule.pausedUntil > at);
+      const ofGroup = group === null ? undefined : pauses.get(lineKey(row));
+      return isHeld(ruleOf(queue, null)) || isHeld(ruleOf(queue, typeName)) || (ofGroup ?? 0) > at;
+    },
     isStopped: (row) => row.group !== null && stops.has(lineKey(row)),
   };
 };

@@ -1,6 +1,7 @@
 import type { ClaimRequest } from "../../store/contract/claims.ts";
 import type { JobOutcome } from "../../store/contract/outcomes.ts";
 import type { StateJob } from "../../store/contract/job.ts";
+import { remainingLimits } from "../../store/rules/checks.ts";
 import { type Check, short } from "./check.ts";
 
 /** When a job counts as due. */
@@ -46,10 +47,20 @@ export const claimsFollowOrder: Check = {
       if (method !== "claimJobs" || changes.length === 0) return;
       const claimed = changes.flatMap(({ before, after }) => (before && after ? [before] : []));
       const changedIds = new Set(claimed.map(({ id }) => id));
-      for (const { queue, typeNames } of call["requests"] as readonly ClaimRequest[]) {
+      const open = new Set(claimed.toSorted((a, b) => (goesFirst(a, b) ? -1 : Number(goesFirst(b, a)))));
+      const requests = call["requests"] as readonly ClaimRequest[];
+      // A repeated claim first returns what an earlier one with its token has claimed.
+      const isHeld = ({ id, status, leaseToken }: StateJob): boolean =>
+        status === "running" && leaseToken === call["leaseToken"] && !changedIds.has(id);
+      const held = call["isRepeat"] === true ? [...table.rows.values()].filter(isHeld) : [];
+      const limits = remainingLimits(requests, held);
+      for (const [index, { queue, typeNames }] of requests.entries()) {
+        const limit = limits[index]!;
         const covers = (row: StateJob): boolean =>
           row.queue === queue && (typeNames === null || typeNames.includes(row.typeName));
-        const taken = claimed.filter(covers);
+        // Requests may overlap. A job belongs to the first one that had room for it.
+        const taken = [...open].filter(covers).slice(0, limit);
+        for (const row of taken) open.delete(row);
         if (taken.length === 0 || flow.isConcerned(queue)) continue;
         for (const row of table.rows.values()) {
           if (changedIds.has(row.id) || row.status !== "pending" || row.scheduledAt > at || !covers(row))

@@ -31,13 +31,20 @@ export interface TransactionOptions {
    * PostgreSQL, whatever the default of the role; SQLite and the in-process store know only `serializable`.
    */
   readonly isolationLevel?: IsolationLevel | undefined;
+  /**
+   * The callback uses the context for a call of the store first. A store may then begin the transaction in the same round trip.
+   */
+  readonly beginsWithCall?: boolean | undefined;
 }
 
 export interface Transactions<
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,
 > {
-  /** Lends a context outside any transaction, for what cannot run inside one. */
+  /**
+   * Lends a context for the user's own statements, outside the transactions of `runInTransaction`: no call of the store takes
+   * it. SQLite runs the callback in a short transaction of its own.
+   */
   provideContext<T>(callback: (ctx: TContext) => Promise<T>): Promise<T>;
 
   /**

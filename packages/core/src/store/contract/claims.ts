@@ -22,6 +22,8 @@ export interface ClaimCall {
   readonly workerId: string;
   readonly leaseToken: string;
   readonly leaseMs: number;
+  /** Stored with each job; see `StateJob`. Default: null. */
+  readonly deployment?: string | null | undefined;
   readonly requests: readonly ClaimRequest[];
   readonly limit: number;
   /** An earlier call with this token may have been applied although its answer was lost. */
@@ -38,6 +40,10 @@ export interface CountAheadCall {
   readonly jobId: string;
   /** Counting ends here: the answer is this number for as many jobs or more. */
   readonly cap: number;
+  /** Counts only jobs of these types; default: all. */
+  readonly typeNames?: readonly string[] | undefined;
+  /** Leaves these types out; default: none. */
+  readonly exceptTypeNames?: readonly string[] | undefined;
 }
 
 /**
@@ -53,7 +59,7 @@ export interface Claims<TTxContext> {
    * Within a request: higher `priority` first, then earlier `scheduledAt`, then order of creation. Each job taken gets
    * `leaseToken`, `leasedBy`, `leaseVersion` + 1, `attempt` + 1, and a lease of its own `leaseMs` or else the call's. A
    * job taken from an expired lease also gets `expiredLeases` + 1, and the end of that lease as `scheduledAt` and
-   * `lastFailedAt`. With the part `history`, that lease is an attempt that `expired`, without an error.
+   * `lastFailedAt`. With the part `history`, that lease is an attempt that `expired`.
    *
    * Never waits: a job that another transaction has locked is skipped. With `isRepeat`, the jobs that the token already
    * holds are returned first and count against the limits.
@@ -90,6 +96,11 @@ export interface LeaseRenewal extends HeldLease {
   readonly leaseMs: number;
   /** Stored with the job, where given. */
   readonly progress?: string | undefined;
+  /**
+   * The last attempt of a job with expired leases begins. Stored as `attempt`, and `expiredLeases` becomes negative: from now on
+   * an expired lease counts against the job.
+   */
+  readonly lastAttempt?: number | undefined;
 }
 
 export type RenewalResult =
@@ -150,8 +161,11 @@ export interface Leases<TTxContext> {
    * for the moment the lease ended. Without, they fail (`attempts_exhausted`, with `error`), and so do their dependants.
    * The end of the lease becomes `lastFailedAt`. Skips locked rows and never waits for them.
    *
-   * With the part `history`, each lease is an attempt that `expired`: from `lastAttemptAt` to the end of the lease, with
-   * `error` and the fingerprint given. A job that fails gets the fingerprint.
+   * Without an attempt left but with `expiredLeases` > 0, the last attempt may not have begun (see `LeaseRenewal`): the process
+   * died of another job. Such a job becomes pending, too. `mayRunAgain` is the rule.
+   *
+   * With the part `history`, each lease is an attempt that `expired`: from `lastAttemptAt` to the end of the lease. A job
+   * that fails gets the fingerprint.
    */
   reapExpiredLeases(call: StateCall<TTxContext> & ReapCall): Promise<ReapedJob[]>;
 }

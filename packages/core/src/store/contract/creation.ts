@@ -117,7 +117,8 @@ export interface AddJobBlockersCall {
 
 export interface NewJobs<TTxContext> {
   /**
-   * Stores all jobs or none. Throws `JobAlreadyExistsError` with all ids that exist already.
+   * Stores all jobs or none. Throws `JobAlreadyExistsError` with all ids that exist already, and `InvalidOptionError` for
+   * an empty id.
    *
    * Deduplication looks at sequences of the same type and key, and sees the earlier jobs of the same call. The store
    * serialises calls with the same key: of any number of concurrent ones, exactly one creates the job.

@@ -44,8 +44,12 @@ export interface Diagnostics {
 export interface TypeBacklog {
   readonly queue: string;
   readonly typeName: string;
-  /** Pending, and their time has come. */
+  /** Pending and due, and `claimJobs` could take them: neither throttled nor overdue. */
   readonly runnable: number;
+  /** Pending and due, but a limit, a rate, a pause or the order of their group delays them (`explainThrottle`). */
+  readonly throttled: number;
+  /** Pending past `expireAfterMs` (`expiresAt` of the rules): they fail instead of running. */
+  readonly overdue: number;
   /** Pending, and scheduled for later. */
   readonly later: number;
   readonly running: number;
@@ -83,7 +87,8 @@ export interface Statistics<TTxContext> {
   /**
    * The jobs that have not completed, by queue and type. Reads a bounded number of jobs for each, however many there
    * are: a number that equals `cap` means that many or more. Of running jobs, of failed ones, and of those with a group
-   * that are due or blocked it looks at no more than ten times `cap` each, of the failed ones at those created last. A type whose jobs have all completed is absent.
+   * that are due or blocked it looks at no more than ten times `cap` each, of the failed ones at those created last. A type
+   * whose jobs have all completed is absent. Throttled groups are judged one by one, a group by its first `cap` jobs.
    */
   measureBacklog(call: StateCall<TTxContext> & MeasureBacklogCall): Promise<TypeBacklog[]>;
 

@@ -1,8 +1,22 @@
 import type { StateCall, StateRead } from "./calls.ts";
 import type { FailureReason } from "./job.ts";
 
-/** How an attempt ended that did not complete its job. `expired`: its worker was gone, and its lease ran out. */
-export const attemptOutcomes = ["retry", "fail", "release", "expired"] as const;
+/**
+ * How an attempt ended that did not complete its job.
+ *
+ * - `retry`, `fail`, `release`: by an outcome of that kind.
+ * - `expired`: its worker was gone, and its lease ran out.
+ * - `cancelled`: `cancelSequences` took its lease.
+ * - `already_completed`: an outcome without a lease completed the job.
+ */
+export const attemptOutcomes = [
+  "retry",
+  "fail",
+  "release",
+  "expired",
+  "cancelled",
+  "already_completed",
+] as const;
 
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
@@ -38,15 +52,18 @@ export interface ListAttemptsCall {
 export const mostAttempts = 20;
 
 /**
- * The attempts that did not complete their job. `commitOutcomes` writes a row for each outcome with a `note`, and
- * `reapExpiredLeases` for each lease that ran out, in the same atomic step. So does the claim that takes over a job from an
- * expired lease before it is reaped; a claim has no error to store. It may do so for every expired lease
- * that it finds, whether or not it takes the job; if the reaper ends that attempt, or an outcome that came just in time, their
- * row replaces this one. A job that completes at its first attempt has no rows. The latest 20 of a job are kept, and they go
- * when the job goes.
+ * The attempts that did not complete their job. A job that completes at its first attempt has no rows. The latest 20 of a job
+ * are kept, and they go when the job goes. Each row is written in the atomic step that ends the attempt:
  *
- * The row of a lease that ran out has what the job had: `attempt`, `leaseVersion`, `leasedBy`, `scheduledAt` as `dueAt`,
- * `lastAttemptAt` as `startedAt`, the end of the lease as `endedAt`. Its deployment and its log are not known.
+ * - `commitOutcomes` writes one for each outcome with a `note`, and for each outcome without a lease whose job was running.
+ * - `cancelSequences` writes one for each job that was running.
+ * - `reapExpiredLeases` writes one for each lease that ran out. So does the claim that takes over a job from an expired lease
+ *   before it is reaped. It may do so for every expired lease that it finds, whether or not it takes the job; if an outcome
+ *   that came just in time ends the attempt, its row replaces this one.
+ *
+ * A row that the holder of the lease has not written has what the job had: `attempt`, `leaseVersion`, `leasedBy`,
+ * `deployment`, `scheduledAt` as `dueAt`, `lastAttemptAt` as `startedAt`. It has no error, fingerprint or log. If the lease had
+ * run out by then, the outcome is `expired` and `endedAt` is the end of the lease.
  */
 export interface Attempts<TTxContext> {
   /** For each job its attempts, those with the highest `leaseVersion` first. None for a job that does not exist. */

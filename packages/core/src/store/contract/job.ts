@@ -141,8 +141,13 @@ export interface StateJob extends StoredJobSettings {
   /** Raised by one at every claim, never lowered. */
   readonly leaseVersion: number;
   readonly leasedBy: string | null;
+  /** Of the worker that claimed the job last, if its process names one. */
+  readonly deployment: string | null;
   readonly leasedUntil: number | null;
-  /** How many leases in a row ran out without an outcome: the mark of a job that takes its process down. */
+  /**
+   * How many leases in a row ran out without an outcome: the mark of a job that takes its process down. Negative from when its
+   * last attempt begins until that is released.
+   */
   readonly expiredLeases: number;
 
   readonly lastAttemptAt: number | null;

@@ -1,11 +1,17 @@
 import type { StateCall } from "./calls.ts";
+import type { Schedule } from "./job.ts";
 
-/** Never more than `limit` claims in any window of `perMs`. */
+/**
+ * `limit` claims for each `perMs`. Windows are half-open: of `perMs`, with the first but not the last moment.
+ *
+ * - Without `burst`: never more than `limit` claims in any window.
+ * - With `burst`: that many may come at once, and a claim comes back every `perMs / limit`. Never more than `burst + limit - 1`
+ *   claims in any window, and never more than `burst + n * limit - 1` in n of them in a row.
+ */
 export interface RateLimit {
   readonly limit: number;
   readonly perMs: number;
-  /** How many of them may come at once. */
-  readonly burst: number;
+  readonly burst: number | null;
 }
 
 export interface LimitValues {
@@ -21,16 +27,30 @@ export interface LimitRule extends LimitValues {
   readonly typeName: string | null;
   /** No job is claimed. Running jobs finish. */
   readonly paused: boolean;
+  /** When the pause ends by itself. Null if it has no end, and where nothing is paused. */
+  readonly pausedUntil: number | null;
   /** The limits of each group. The rule of a type overrides that of its queue, which is for the groups of each type. */
   readonly perGroup: LimitValues | null;
   /** The share of each group relative to another group of the type. Default: 1. By type or queue, as above. */
   readonly weights: Readonly<Record<string, number>>;
+  /** The limits of single groups, in place of `perGroup`. Only the rule of a type has any. */
+  readonly groups: Readonly<Record<string, LimitValues>>;
   /** Raised by every change; 0 where nothing was ever set. */
   readonly version: number;
 }
 
-/** The parts of a rule that one call changes. */
-export type LimitRuleChange = Partial<Omit<LimitRule, "queue" | "typeName" | "version">>;
+/**
+ * The parts of a rule that one call changes. What is not named stays, inside `perGroup`, `weights` and `groups` as well: null
+ * removes one limit, weight or group, and in place of the whole part all of them.
+ */
+export interface LimitRuleChange extends Partial<LimitValues> {
+  readonly paused?: boolean;
+  /** With `paused: true`: when the pause ends by itself. A pause without it has no end. */
+  readonly pauseUntil?: Schedule | null;
+  readonly perGroup?: Partial<LimitValues> | null;
+  readonly weights?: Readonly<Record<string, number | null>> | null;
+  readonly groups?: Readonly<Record<string, Partial<LimitValues> | null>> | null;
+}
 
 /*
  * Groups and rules: what throttles a job that could run otherwise.
@@ -38,14 +58,14 @@ export type LimitRuleChange = Partial<Omit<LimitRule, "queue" | "typeName" | "ve
  * A *group* is an optional name on a job. The jobs of one queue, type and group form one *group queue*; so do the jobs of
  * a queue and type that have no group. A *rule* is for a queue, or for a type in a queue. `claimJobs` takes a job only if
  *
- * - neither its queue nor its type is paused;
+ * - neither its queue nor its type nor its group is paused, or the pause has ended;
  * - queue, type and group are each below their `concurrency`. A job is counted from the claim that takes it until it is
  *   no longer running, however that ends;
  * - queue, type and group each have a token left (`rate`). A claim spends the token, and nothing returns it;
  * - with `ordered`, no job of its group is running, it is the first of its group queue, and the group is not stopped.
  *
  * Counting and spending are part of the same atomic step. `nextRunnableIn` goes by the same conditions: a throttled job is
- * not runnable until a known time (a token, a retry, the end of a lease), or not in sight at all. `countAhead` of a job with
+ * not runnable until a known time (a token, a retry, the end of a lease or a pause), or not in sight at all. `countAhead` of a job with
  * a group counts the jobs of its group queue that run before it; of a job without one, the jobs of its queue without a group.
  *
  * A running job with an expired lease still counts, and counts once. A claim that asks for its type treats it as if it had
@@ -63,7 +83,10 @@ export type LimitRuleChange = Partial<Omit<LimitRule, "queue" | "typeName" | "ve
  *
  * Between the group queues of one type virtual time decides, not priority: each gets jobs in proportion to its weight. A
  * group queue that was empty or throttled gets no credit: it resumes at the virtual time that the type served last, if that
- * is later than its own. The types of a queue with a rule or groups share a claim evenly; in other queues claim order holds.
+ * is later than its own.
+ *
+ * Between the types of a queue the order of claims decides, as in queues without rules: by priority, then `scheduledAt`, then
+ * creation. The next job of a type is the first of the group queue in turn; its own priority counts, even if it has begun.
  *
  * A job without a group, in a queue without rules, is not concerned by any of this, and must cost nothing more.
  */
@@ -109,6 +132,21 @@ export interface GroupUse {
   readonly throttledBy: ThrottleReason | null;
   /** The job whose failure stopped it. */
   readonly stoppedBy: string | null;
+  /** The group itself is paused. */
+  readonly paused: boolean;
+  /** When that ends by itself; null for a pause without an end, and where nothing is paused. */
+  readonly pausedUntil: number | null;
+}
+
+export interface GroupScope {
+  readonly queue: string;
+  readonly typeName: string;
+  readonly group: string;
+}
+
+export interface PauseGroupCall extends GroupScope {
+  /** Null for a pause without an end. Replaces the end of an earlier pause. */
+  readonly until: Schedule | null;
 }
 
 export interface ListGroupsCall {
@@ -116,9 +154,17 @@ export interface ListGroupsCall {
   readonly typeName: string;
   /** True: only throttled groups. False: only groups that are not throttled. */
   readonly throttled?: boolean | undefined;
-  /** `waiting`: longest wait first. `running`: most running jobs first. */
-  readonly order: "waiting" | "running";
+  /** `name`: by name, in the order of its UTF-8 bytes. `waiting`: longest wait first. `running`: most running jobs first. */
+  readonly order: "name" | "waiting" | "running";
   readonly limit: number;
+  /** With `name`: only groups whose names come after this one. */
+  readonly after?: string | null | undefined;
+}
+
+export interface GroupPage {
+  readonly groups: readonly GroupUse[];
+  /** With `name`: where to go on, although the page may not be full; null at the end and for other orders. */
+  readonly next: string | null;
 }
 
 export const throttleReasons = ["paused", "concurrency", "rate", "stopped", "order"] as const;
@@ -167,17 +213,20 @@ export interface Limits<TTxContext> {
    */
   listRules(call: StateCall<TTxContext> & { readonly queue: string | null }): Promise<LimitUse[]>;
 
-  /** The groups that have waiting or running jobs. Reads a bounded number of them. */
-  listGroups(call: StateCall<TTxContext> & ListGroupsCall): Promise<GroupUse[]>;
+  /**
+   * The groups that have waiting or running jobs. Reads a bounded number of them: by name from `after` on, by an index. Pages
+   * by name have every group once that had such jobs all the time, whatever other groups come and go.
+   */
+  listGroups(call: StateCall<TTxContext> & ListGroupsCall): Promise<GroupPage>;
 
-  /** Resumes a stopped group. False when it was not stopped. */
-  resumeGroup(
-    call: StateCall<TTxContext> & {
-      readonly queue: string;
-      readonly typeName: string;
-      readonly group: string;
-    },
-  ): Promise<boolean>;
+  /**
+   * No job of the group is claimed until then. The group need not have jobs. A claim that begins after the commit obeys.
+   * Called from handlers: concurrent calls must not wait for one another.
+   */
+  pauseGroup(call: StateCall<TTxContext> & PauseGroupCall): Promise<void>;
+
+  /** Ends the pause of a group, and resumes it if it is stopped. False when it was neither. */
+  resumeGroup(call: StateCall<TTxContext> & GroupScope): Promise<boolean>;
 
   /**
    * Why a pending job that is due is throttled; null when it is not, and for jobs that are not pending or not due. Of

@@ -84,6 +84,12 @@ export type JobOutcome = OutcomeBase &
         /** The continuation, already created in this transaction. */
         readonly continuedToId: string | null;
         readonly completedBy: string | null;
+        /**
+         * False: the job is not needed once it has completed. A store with the capability `discardsCompleted` then deletes it
+         * instead, if `isDiscardable` in `store/rules/checks.ts` holds for it and the call has no other outcome of it. In all
+         * other cases the job is completed as usual, and pruned later. Default: true.
+         */
+        readonly keep?: boolean | undefined;
       }
     /** Back to pending; the attempt counts. */
     | { readonly kind: "retry"; readonly schedule: Schedule; readonly error: string | null }
@@ -111,6 +117,12 @@ export type OutcomeResult =
 
 export interface CommitOutcomesCall {
   readonly outcomes: readonly JobOutcome[];
+  /**
+   * The callback of the transaction, which is not nested, resolves right after this call if all outcomes are applied. A store
+   * may then commit the transaction in the same round trip. Nothing is committed unless all are applied. An error of the call
+   * leaves open whether it was committed, like a lost reply to the commit.
+   */
+  readonly isLast?: boolean | undefined;
 }
 
 export interface Outcomes<TTxContext> {
@@ -120,7 +132,8 @@ export interface Outcomes<TTxContext> {
    * do. A refused outcome changes nothing and does not affect the others.
    *
    * The job keeps the token under which its attempt ended, so the same outcome again is `repeated`. An end that the
-   * holder did not report (workerless completion, cancel, reap) clears the token, so that a late report is refused.
+   * holder did not report (workerless completion, cancel, reap) clears the token, so that a late report is refused. A job that
+   * was deleted because of `keep: false` keeps nothing: the same outcome again is refused with `not_found`.
    *
    * In the same atomic step:
    * - when a sequence completes (its job completes without a continuation), the jobs it blocked have one open blocker
@@ -128,7 +141,8 @@ export interface Outcomes<TTxContext> {
    * - when a sequence fails, blocked jobs whose `onBlockerFailure` is `fail` fail with `blocker_failed` and the error of
    *   `blockerErrorText`, and so do the jobs that wait for those.
    *
-   * A retry or a failure sets `expiredLeases` to 0 and `lastFailedAt` to now. Giving a job back keeps both.
+   * A retry or a failure sets `expiredLeases` to 0 and `lastFailedAt` to now. Giving a job back keeps both,
+   * and `expiredLeases` is positive again if the last attempt had begun.
    *
    * With the part `history`: an outcome with a `note` writes an attempt, and a failure gives the job the fingerprint of its
    * note.

@@ -10,6 +10,10 @@ export interface JobFilter {
   readonly sequenceTypeNames?: readonly string[] | undefined;
   /** Continuations have none. Together with `sequenceTypeNames` it must be found by an index. */
   readonly deduplicationKeys?: readonly string[] | undefined;
+  /** Of any type. Only for stores with the part `limits`; an index must find the jobs of one group. */
+  readonly groups?: readonly string[] | undefined;
+  /** The recurring jobs that started them. Only for stores with the part `recurring`; an index must find those of one. */
+  readonly recurringJobIds?: readonly string[] | undefined;
   readonly sequenceId?: string | undefined;
   readonly rootSequenceId?: string | undefined;
   /** Only the first job of each sequence, or of each tree. It need not be faster than a look at every job. */

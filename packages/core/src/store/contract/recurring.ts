@@ -12,7 +12,12 @@ export interface RecurringJobProgress {
   readonly tickHistory: string;
   /** The version of the time zone data by which `nextNominalAt` was computed; empty if it depends on none. */
   readonly timeZoneVersion: string;
+  /** When `nextNominalAt` was computed, by the store's clock. In the future if the clock has been set back since. */
+  readonly computedAt: number;
 }
+
+/** How far the store's clock may go back without a consequence for recurring jobs. */
+export const clockToleranceMs = 60_000;
 
 export interface NewRecurringJob extends RecurringJobProgress {
   readonly id: string;
@@ -41,7 +46,10 @@ export interface ListRecurringCall {
 
 export interface LockDueRecurringCall {
   readonly limit: number;
-  /** Also those whose zone data is older than this version, but not empty. */
+  /**
+   * Null for what is due only. Otherwise also recurring jobs whose next time has to be computed anew: by zone data that are
+   * older than this version but not empty, or with a `computedAt` more than `clockToleranceMs` after the present.
+   */
   readonly timeZoneVersion: string | null;
 }
 
@@ -73,12 +81,12 @@ export interface Recurring<TTxContext> {
   nextRecurringIn(call: StateCall<TTxContext>): Promise<number | null>;
 
   /**
-   * Reads one and locks it until the transaction ends. Waits for another holder of the lock. Locks the id even if there is
-   * no recurring job with it: no other transaction can put one meanwhile.
+   * Reads these and locks them until the transaction ends. Waits for other holders of the locks. Locks an id even if there is
+   * no recurring job with it: no other transaction can put one meanwhile. Two calls with several ids do not deadlock.
    */
   lockRecurring(
-    call: StateCallInTransaction<TTxContext> & { readonly id: string },
-  ): Promise<StateRecurringJob | undefined>;
+    call: StateCallInTransaction<TTxContext> & { readonly ids: readonly string[] },
+  ): Promise<(StateRecurringJob | undefined)[]>;
 
   /**
    * Reads and locks up to `limit` that are not paused and whose `runsAt` has come, earliest first. Never waits: skips
@@ -88,10 +96,13 @@ export interface Recurring<TTxContext> {
     call: StateCallInTransaction<TTxContext> & LockDueRecurringCall,
   ): Promise<DueRecurringJobs>;
 
-  /** Stores one under its id, which `lockRecurring` has locked. Replaces an earlier one, except for `createdAt`. */
+  /**
+   * Stores these under their ids, which `lockRecurring` has locked, and no id twice. Replaces earlier ones, except for
+   * `createdAt`.
+   */
   putRecurring(
-    call: StateCallInTransaction<TTxContext> & { readonly job: NewRecurringJob },
-  ): Promise<StateRecurringJob>;
+    call: StateCallInTransaction<TTxContext> & { readonly jobs: readonly NewRecurringJob[] },
+  ): Promise<StateRecurringJob[]>;
 
   /** Writes the progress of recurring jobs that this transaction has locked. Ignores ids that do not exist. */
   advanceRecurring(

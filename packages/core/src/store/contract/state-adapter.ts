@@ -71,6 +71,8 @@ export interface StateAdapterCapabilities {
   readonly savepoints: boolean;
   /** Whether reads that may lag are answered from a copy of the store. Default: they are not. */
   readonly readsFromReplica?: boolean | undefined;
+  /** Whether a completion with `keep: false` deletes the job. Default: it does not. */
+  readonly discardsCompleted?: boolean | undefined;
 }
 
 /**
@@ -97,6 +99,9 @@ export interface StateAdapter<
 
   /** Never called: carries the id type for `GetStateAdapterJobId`. */
   readonly jobIdType?: TJobId;
+
+  /** The names of the properties of a transaction context. Core refuses every other name that is not an option of the call. */
+  readonly contextKeys: readonly string[];
 
   /** Makes the ids of new jobs, where the adapter was given a way to. `createLeasehold({ createId })` overrides it. */
   readonly idGenerator?: (() => TJobId) | undefined;

@@ -1,7 +1,15 @@
+import { InvalidOptionError } from "../../base/errors.ts";
 import type { ClaimRequest, ClaimScope, LeaseRefusal, MaxAttempts } from "../contract/claims.ts";
+import type { NewJob } from "../contract/creation.ts";
 import { isTerminal, type JobStatus, type StateJob } from "../contract/job.ts";
 import type { CancelResult, JobOutcome } from "../contract/outcomes.ts";
 import { InvalidLeaseDurationError } from "../errors.ts";
+
+/** Every store refuses an empty id before it stores anything. */
+export const assertIdsGiven = (jobs: readonly Pick<NewJob, "id">[]): void => {
+  for (const { id } of jobs)
+    if (id === "") throw new InvalidOptionError("id", "must be a text that is not empty", id);
+};
 
 /** What is stored as the error of a job that has waited too long. */
 export const expiredError = (): Error =>
@@ -18,14 +26,32 @@ export const hadExpired = ({
 }: Pick<StateJob, "expireAfterMs" | "attempt" | "scheduledAt" | "lastAttemptAt">): boolean =>
   expireAfterMs !== null && attempt === 1 && (lastAttemptAt ?? 0) >= scheduledAt + expireAfterMs;
 
-/** Whether a job whose lease has expired may be claimed again by a call with these overrides. */
-export const hasAttemptsLeft = (
-  { typeName, attempt, maxAttempts, maxAttemptsGiven }: StateJob,
+const limitOf = (
+  { typeName, maxAttempts, maxAttemptsGiven }: StateJob,
   overrides: MaxAttempts | undefined,
-): boolean => {
+): number => {
   const isOverridden = !maxAttemptsGiven && overrides !== undefined && Object.hasOwn(overrides, typeName);
-  return attempt < (isOverridden ? overrides[typeName]! : maxAttempts);
+  return isOverridden ? overrides[typeName]! : maxAttempts;
 };
+
+/** Whether a job whose lease has expired may be claimed again by a call with these overrides. */
+export const hasAttemptsLeft = (row: StateJob, overrides: MaxAttempts | undefined): boolean =>
+  row.attempt < limitOf(row, overrides);
+
+/** Reading a job may be what takes the process down, for instance by its size. So there is a limit. */
+export const mostFreeExpiries = 10;
+
+/**
+ * Whether a running job has its last attempt still to come. `expiredLeases` is negative once it has begun (see `LeaseRenewal`).
+ * A claim whose attempt never begins raises both `attempt` and, when its lease expires, `expiredLeases`. So while there are
+ * more of these than attempts beyond the limit, the last attempt has not begun.
+ */
+export const isOwedAttempt = ({ attempt, expiredLeases }: StateJob, limit: number): boolean =>
+  expiredLeases > attempt - limit && attempt - limit <= mostFreeExpiries;
+
+/** Whether a job whose lease has expired becomes pending and not failed. */
+export const mayRunAgain = (row: StateJob, overrides: MaxAttempts | undefined): boolean =>
+  hasAttemptsLeft(row, overrides) || isOwedAttempt(row, limitOf(row, overrides));
 
 /** Why cancelling a sequence changes nothing, by its current job; undefined when the job is to be cancelled. */
 export const checkCancellation = (
@@ -112,6 +138,42 @@ export const checkOutcome = (
   // The row lock protects the lease until the transaction commits.
   return refusal?.reason === "lease_expired" && outcome.locked === true ? undefined : refusal;
 };
+
+/** What decides, besides the job itself, whether it can be deleted when it completes. */
+export interface JobTies {
+  /** Another job has the same root. */
+  readonly hasDescendants: boolean;
+  /** A job was given its sequence as a blocker. */
+  readonly hasDependants: boolean;
+}
+
+/**
+ * Whether a job that completes with `keep: false` is deleted. Nothing else may refer to it: no other job of its tree, no job
+ * that waits or has waited for it, no deduplication key. It also has nothing that would have to be deleted with it: blockers,
+ * earlier attempts, a place in a group, a slot of a limit. Stores with indexes state this in their own terms.
+ */
+export const isDiscardable = (
+  job: Pick<
+    StateJob,
+    "id" | "rootSequenceId" | "deduplicationKey" | "blockerCount" | "leaseVersion" | "group" | "limited"
+  >,
+  ties?: JobTies,
+): boolean =>
+  job.id === job.rootSequenceId &&
+  job.deduplicationKey === null &&
+  job.blockerCount === 0 &&
+  job.leaseVersion === 1 &&
+  job.group === null &&
+  !job.limited &&
+  ties?.hasDescendants !== true &&
+  ties?.hasDependants !== true;
+
+/** Whether the outcome asks the store to delete the job. An outcome without a worker never does. */
+export const asksToDiscard = (outcome: JobOutcome): boolean =>
+  outcome.kind === "complete" &&
+  outcome.keep === false &&
+  outcome.continuedToId === null &&
+  outcome.leaseToken !== null;
 
 /** Whether the sequence has completed with this: then the jobs it blocked have one open blocker less. */
 export const completesSequence = (outcome: JobOutcome): boolean =>

@@ -21,6 +21,10 @@ export const expiresAt = ({
 }: Pick<StateJob, "status" | "attempt" | "scheduledAt" | "expireAfterMs">): number | null =>
   status === "pending" && attempt === 0 && expireAfterMs !== null ? scheduledAt + expireAfterMs : null;
 
+/** Whether a pending job has waited too long for its first attempt. It fails instead of running. */
+export const isOverdue = (job: Parameters<typeof expiresAt>[0], now: number): boolean =>
+  (expiresAt(job) ?? Infinity) <= now;
+
 /** With another input the job begins anew. What earlier attempts have reported was about the other one. */
 const withInput = (row: StateJob, input: string, replacedBy: string): StateJob => ({
   ...row,

@@ -1,36 +1,52 @@
+import { InvalidOptionError } from "../../base/errors.ts";
 import type {
   LimitValues,
   RateLimit,
   LimitRule,
   LimitRuleChange,
-  GroupUse,
   Throttle,
   LimitScope,
-  ListGroupsCall,
   ThrottleReason,
 } from "../contract/limits.ts";
+import { describePause, endOfPause, endOrNull, isPausedAt } from "./pauses.ts";
 
 /*
  * Rates are token buckets in the form of GCRA (generic cell rate algorithm). A store keeps one number for a bucket:
  * `bucketFullAt`, the time at which the bucket is full again, in whole microseconds by the store's clock. A new bucket has 0.
  *
- *   interval = ceil(perMs * 1000 / (limit - burst + 1))
- *   tokens   = floor((now + burst * interval - max(bucketFullAt, now)) / interval)
+ *   tokens   = floor((now + size * interval - max(bucketFullAt, now)) / interval)
  *   spend n:   bucketFullAt = max(bucketFullAt, now) + n * interval
  *
- * In a window of `perMs` the bucket gives at most `burst` at once and then one for each interval, which is `limit` in all.
- * Stores that decide inside a statement repeat these three lines there.
+ * With a burst the bucket has this size, and a token comes every `perMs / limit`. In a window of `perMs` it gives the burst at
+ * once and then up to `limit - 1` more.
+ *
+ * Without a burst a window must not have more than `limit`. A bucket of one token would do, but then each claim could take one
+ * job only. So the bucket holds as many as come in 50 ms, up to a twentieth of the limit, and tokens come slower by what it
+ * holds: `size` at once and then one for each interval are `limit` in a window. That costs at most a twentieth of the rate.
+ *
+ * Stores that decide inside a statement repeat the two lines above there.
  */
 
+const evenBurstMs = 50;
+
+/** How many tokens a full bucket has. */
+export const bucketSize = ({ limit, perMs, burst }: RateLimit): number =>
+  burst ?? Math.max(1, Math.floor((limit * evenBurstMs) / Math.max(perMs, 20 * evenBurstMs)));
+
 /** Microseconds between two tokens. */
-export const tokenInterval = ({ limit, perMs, burst }: RateLimit): number =>
-  Math.ceil((perMs * 1_000) / (limit - burst + 1));
+export const tokenInterval = (rate: RateLimit): number => {
+  const { limit, perMs, burst } = rate;
+  return Math.ceil((perMs * 1_000) / (burst === null ? limit - bucketSize(rate) + 1 : limit));
+};
 
 /** Tokens left now. */
 export const tokensLeft = (rate: RateLimit, bucketFullAt: number, nowMs: number): number => {
   const interval = tokenInterval(rate);
   const now = nowMs * 1_000;
-  return Math.max(0, Math.floor((now + rate.burst * interval - Math.max(bucketFullAt, now)) / interval));
+  return Math.max(
+    0,
+    Math.floor((now + bucketSize(rate) * interval - Math.max(bucketFullAt, now)) / interval),
+  );
 };
 
 /** The bucket after `count` tokens have been spent. */
@@ -39,11 +55,11 @@ export const spendTokens = (rate: RateLimit, bucketFullAt: number, nowMs: number
 
 /** When the bucket has a token again, in milliseconds. */
 export const nextTokenAt = (rate: RateLimit, bucketFullAt: number, nowMs: number): number =>
-  Math.max(nowMs, Math.ceil((bucketFullAt - (rate.burst - 1) * tokenInterval(rate)) / 1_000));
+  Math.max(nowMs, Math.ceil((bucketFullAt - (bucketSize(rate) - 1) * tokenInterval(rate)) / 1_000));
 
 /** The bucket after its rate was edited. Spent tokens stay spent, but a bucket is never emptier than empty. */
 export const keepSpent = (rate: RateLimit, bucketFullAt: number, nowMs: number): number =>
-  Math.min(bucketFullAt, nowMs * 1_000 + rate.burst * tokenInterval(rate));
+  Math.min(bucketFullAt, nowMs * 1_000 + bucketSize(rate) * tokenInterval(rate));
 
 /** How much of a concurrency limit and of a rate is in use. */
 export interface LimitsInUse {
@@ -56,9 +72,7 @@ export const countedIn = { group: 1, type: 2, queue: 4 } as const;
 
 /** What a store keeps for a queue, or for a type in it. */
 export interface ScopeState extends LimitsInUse {
-  /** Of a type, among the types of its queue. */
-  readonly virtualTime: number;
-  /** Of the type (in a queue) or group (in a type) that was served last. */
+  /** Of the group of a type that was served last. */
   readonly servedVirtualTime: number;
   /** Of the jobs of a type that have no group. */
   readonly ungroupedVirtualTime: number;
@@ -69,7 +83,6 @@ export interface ScopeState extends LimitsInUse {
 export const newScopeState: ScopeState = {
   running: 0,
   bucketFullAt: 0,
-  virtualTime: 0,
   servedVirtualTime: 0,
   ungroupedVirtualTime: 0,
   isUngroupedClaimable: false,
@@ -86,6 +99,8 @@ export interface GroupState extends LimitsInUse {
   readonly claimableAt: number | null;
   /** The job whose failure has stopped the group. */
   readonly stoppedBy: string | null;
+  /** The end of its pause, which may be over, or `pauseWithoutEnd`. Null if it was never paused. */
+  readonly pausedUntil: number | null;
 }
 
 /** Which of these limits is reached, if one is. */
@@ -105,7 +120,7 @@ export const findThrottleOfRule = (
   now: number,
 ): ThrottleReason | null => {
   if (rule === undefined) return null;
-  return rule.paused ? "paused" : findReachedLimit(rule, use, now);
+  return isPausedAt(rule, now) ? "paused" : findReachedLimit(rule, use, now);
 };
 
 const noLimits: LimitValues = { concurrency: null, rate: null };
@@ -116,13 +131,16 @@ export interface RulesOver {
   readonly type: LimitRule | undefined;
 }
 
+const namedLimits = (groups: LimitRule["groups"] | undefined, group: string): LimitValues | null =>
+  groups !== undefined && Object.hasOwn(groups, group) ? groups[group]! : null;
+
 /** The limits of one group. Jobs without a group have none. */
 export const limitsOfGroup = (
   { queue, type }: RulesOver,
   { group, ordered }: { readonly group: string | null; readonly ordered: unknown },
 ): LimitValues => {
   if (group === null) return noLimits;
-  const limits = type?.perGroup ?? queue?.perGroup ?? noLimits;
+  const limits = namedLimits(type?.groups, group) ?? type?.perGroup ?? queue?.perGroup ?? noLimits;
   return ordered === null ? limits : { ...limits, concurrency: 1 };
 };
 
@@ -139,10 +157,12 @@ export const emptyLimitRule = (queue: string, typeName: string | null): LimitRul
   queue,
   typeName,
   paused: false,
+  pausedUntil: null,
   concurrency: null,
   rate: null,
   perGroup: null,
   weights: {},
+  groups: {},
   version: 0,
 });
 
@@ -152,27 +172,88 @@ const isSameRate = (a: RateLimit | null, b: RateLimit | null): boolean =>
 const isSameLimits = (a: LimitValues | null, b: LimitValues | null): boolean =>
   (a?.concurrency ?? null) === (b?.concurrency ?? null) && isSameRate(a?.rate ?? null, b?.rate ?? null);
 
-const isSameWeights = (a: LimitRule["weights"], b: LimitRule["weights"]): boolean => {
+const isSameByName = <T>(
+  a: Readonly<Record<string, T>>,
+  b: Readonly<Record<string, T>>,
+  isSame: (a: T, b: T) => boolean,
+): boolean => {
   const names = Object.keys(a);
   return (
     names.length === Object.keys(b).length &&
-    names.every((name) => Object.hasOwn(b, name) && a[name] === b[name])
+    names.every((name) => Object.hasOwn(b, name) && isSame(a[name]!, b[name]!))
   );
 };
 
 const isSameRule = (a: LimitRule, b: LimitRule): boolean =>
   a.paused === b.paused &&
+  a.pausedUntil === b.pausedUntil &&
   isSameLimits(a, b) &&
   isSameLimits(a.perGroup, b.perGroup) &&
-  isSameWeights(a.weights, b.weights);
+  isSameByName(a.weights, b.weights, Object.is) &&
+  isSameByName(a.groups, b.groups, isSameLimits);
+
+/** The most groups that a rule can name. */
+export const mostNamedGroups = 1_000;
+
+const changedLimits = (before: LimitValues, { concurrency, rate }: Partial<LimitValues>): LimitValues => ({
+  concurrency: concurrency === undefined ? before.concurrency : concurrency,
+  rate: rate === undefined || isSameRate(rate, before.rate) ? before.rate : rate,
+});
+
+/** Limits that limit nothing are none. */
+const changedGroupLimits = (
+  before: LimitValues | null,
+  change: LimitRuleChange["perGroup"],
+): LimitValues | null => {
+  if (change === undefined) return before;
+  const after = changedLimits(before ?? noLimits, change ?? noLimits);
+  if (isSameLimits(before, after)) return before;
+  return after.concurrency === null && after.rate === null ? null : after;
+};
+
+/** Merges by name; null removes one. */
+const changedByName = <T>(
+  part: string,
+  before: Readonly<Record<string, T>>,
+  change: Readonly<Record<string, T | null>> | null | undefined,
+): Readonly<Record<string, T>> => {
+  if (change === undefined) return before;
+  if (change === null) return {};
+  const after = new Map<string, T | null>([...Object.entries(before), ...Object.entries(change)]);
+  const kept = [...after].filter((entry): entry is [string, T] => entry[1] !== null);
+  if (kept.length > mostNamedGroups)
+    throw new InvalidOptionError(
+      part,
+      `must name at most ${mostNamedGroups} groups; with those of before they are ${kept.length}`,
+    );
+  return Object.fromEntries(kept);
+};
+
+const changedNamedGroups = (
+  before: LimitRule["groups"],
+  change: LimitRuleChange["groups"],
+): LimitRule["groups"] => {
+  const after = Object.entries(change ?? {}).map(([group, limits]): [string, LimitValues | null] => [
+    group,
+    changedGroupLimits(namedLimits(before, group), limits),
+  ]);
+  return changedByName("groups", before, change && Object.fromEntries(after));
+};
 
 /** The rule after a change, with the next version. The rule itself when the change says nothing new. */
-export const changedLimitRule = (rule: LimitRule, change: LimitRuleChange): LimitRule => {
-  const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined));
-  const { perGroup, ...rest }: LimitRule = { ...rule, ...(named as LimitRuleChange) };
-  // Limits that limit nothing are none.
-  const limitsGroups = perGroup !== null && (perGroup.concurrency !== null || perGroup.rate !== null);
-  const next: LimitRule = { ...rest, perGroup: limitsGroups ? perGroup : null };
+export const changedLimitRule = (rule: LimitRule, change: LimitRuleChange, now: number): LimitRule => {
+  const { paused = rule.paused } = change;
+  const pausedUntil =
+    change.paused === undefined ? rule.pausedUntil : endOrNull(endOfPause(change.pauseUntil, now));
+  const next: LimitRule = {
+    ...rule,
+    ...changedLimits(rule, change),
+    paused,
+    pausedUntil: paused ? pausedUntil : null,
+    perGroup: changedGroupLimits(rule.perGroup, change.perGroup),
+    weights: changedByName("weights", rule.weights, change.weights),
+    groups: changedNamedGroups(rule.groups, change.groups),
+  };
   return isSameRule(rule, next) ? rule : { ...next, version: rule.version + 1 };
 };
 
@@ -201,7 +282,8 @@ export const ruleClaimableAt = (
   now: number,
 ): number => {
   if (rule === undefined) return now;
-  return rule.paused ? never : limitsClaimableAt(rule, use, leaseEnds, now);
+  const openAt = isPausedAt(rule, now) ? (rule.pausedUntil ?? never) : now;
+  return openAt === never ? never : Math.max(openAt, limitsClaimableAt(rule, use, leaseEnds, now));
 };
 
 const mostIds = 5;
@@ -221,6 +303,7 @@ export interface ThrottlingGroup extends ThrottlingScope {
   readonly group: string;
   readonly isOrdered: boolean;
   readonly stoppedBy: string | null;
+  readonly pausedUntil: number | null;
   /** Of an ordered group: the jobs that run before this one, and when the first of them is due if it is pending. */
   ahead(): { readonly jobs: readonly RunningJob[]; readonly dueAt: number | null };
 }
@@ -266,7 +349,8 @@ export const explainThrottle = (
 
   const byRule = (rule: LimitRule | undefined, scope: ThrottlingScope, name: ScopeName): Throttle | null => {
     if (rule === undefined) return null;
-    return rule.paused ? throttle("paused", name) : byLimits(rule, scope, name);
+    if (!isPausedAt(rule, now)) return byLimits(rule, scope, name);
+    return throttle("paused", name, { claimableAt: rule.pausedUntil });
   };
 
   const byOrder = ({ ahead }: ThrottlingGroup, name: ScopeName): Throttle | null => {
@@ -284,9 +368,17 @@ export const explainThrottle = (
   if (outer !== null || ofGroup === null) return outer;
   const { group, isOrdered, stoppedBy } = ofGroup;
   const name = { queue, typeName, group };
+  const { paused, pausedUntil } = describePause(ofGroup.pausedUntil, now);
+  if (paused) return throttle("paused", name, { claimableAt: pausedUntil });
   if (stoppedBy !== null) return throttle("stopped", name, { jobIds: [stoppedBy] });
   const limits = limitsOfGroup(rules, { group, ordered: isOrdered ? true : null });
   return (isOrdered ? byOrder(ofGroup, name) : null) ?? byLimits(limits, ofGroup, name);
+};
+
+/** How many of the due jobs of a group queue a claim could take now. `head` is the first of them. */
+export const countClaimable = (head: ThrottledJob, due: number, now: number): number => {
+  if (due === 0 || explainThrottle(head, now) !== null) return 0;
+  return head.ofGroup?.isOrdered === true ? 1 : due;
 };
 
 const compareNames = (a: string | null, b: string | null): number =>
@@ -295,19 +387,3 @@ const compareNames = (a: string | null, b: string | null): number =>
 /** The order of `listRules`. */
 export const compareScopes = (a: LimitScope, b: LimitScope): number =>
   compareNames(a.queue, b.queue) || compareNames(a.typeName, b.typeName);
-
-/** Filters, sorts and cuts the groups of a type as `listGroups` returns them. */
-export const selectGroups = (
-  groups: Iterable<GroupUse>,
-  { throttled, order, limit }: Pick<ListGroupsCall, "throttled" | "order" | "limit">,
-): GroupUse[] => {
-  const since = ({ waitingSince }: GroupUse): number => waitingSince ?? Number.MAX_SAFE_INTEGER;
-  return [...groups]
-    .filter(({ throttledBy }) => throttled === undefined || throttled === (throttledBy !== null))
-    .filter(({ waiting, running }) => waiting + running > 0)
-    .sort(
-      (a, b) =>
-        (order === "waiting" ? since(a) - since(b) : b.running - a.running) || (a.group < b.group ? -1 : 1),
-    )
-    .slice(0, limit);
-};

@@ -1,9 +1,9 @@
-import type { MaxAttempts, ReapCall } from "../contract/claims.ts";
+import type { ClaimCall, LeaseRenewal, MaxAttempts } from "../contract/claims.ts";
 import type { NewJob } from "../contract/creation.ts";
-import type { StateAttempt } from "../contract/history.ts";
+import type { AttemptOutcome, StateAttempt } from "../contract/history.ts";
 import type { FailureReason, Schedule, StateJob } from "../contract/job.ts";
 import type { JobOutcome } from "../contract/outcomes.ts";
-import { hasAttemptsLeft } from "./checks.ts";
+import { mayRunAgain } from "./checks.ts";
 import type { BlockerFailure } from "./dependants.ts";
 
 export const immediately: Schedule = { afterMs: 0 };
@@ -43,6 +43,7 @@ export const createdStateJob = (job: NewJob, now: number): StateJob => ({
   leaseToken: null,
   leaseVersion: 0,
   leasedBy: null,
+  deployment: null,
   leasedUntil: null,
   expiredLeases: 0,
   lastAttemptAt: null,
@@ -69,24 +70,43 @@ export const createdStateJob = (job: NewJob, now: number): StateJob => ({
 export const attemptOf = ({ kind, note, jobId }: JobOutcome, now: number): StateAttempt | undefined =>
   note === undefined || kind === "complete" ? undefined : { ...note, jobId, outcome: kind, endedAt: now };
 
-/** The row for a job whose lease has run out, as it was before it was reaped. A claim has no error to store. */
-export const expiredAttempt = (
-  job: StateJob,
-  reap?: Pick<ReapCall, "error" | "fingerprint">,
-): StateAttempt => ({
+const attemptWithoutHolder = (job: StateJob, outcome: AttemptOutcome, endedAt: number): StateAttempt => ({
   jobId: job.id,
   attempt: job.attempt,
   leaseVersion: job.leaseVersion,
   workerId: job.leasedBy ?? "",
-  deployment: null,
+  deployment: job.deployment,
   dueAt: job.scheduledAt,
   startedAt: job.lastAttemptAt ?? job.scheduledAt,
-  endedAt: job.leasedUntil ?? job.scheduledAt,
-  outcome: "expired",
-  fingerprint: reap?.fingerprint ?? null,
-  error: reap?.error ?? null,
+  endedAt,
+  outcome,
+  fingerprint: null,
+  error: null,
   log: null,
 });
+
+/** The row for a job whose lease has run out, as it was before it was reaped. */
+export const expiredAttempt = (job: StateJob): StateAttempt =>
+  attemptWithoutHolder(job, "expired", job.leasedUntil ?? job.scheduledAt);
+
+/** The row for a job as it was before its lease was taken from its holder; undefined if it was not running. */
+export const interruptedAttempt = (
+  job: StateJob,
+  by: "cancel" | JobOutcome["kind"],
+  now: number,
+): StateAttempt | undefined => {
+  if (job.status !== "running") return undefined;
+  if ((job.leasedUntil ?? 0) <= now) return expiredAttempt(job);
+  return attemptWithoutHolder(job, interruptions[by], now);
+};
+
+const interruptions = {
+  cancel: "cancelled",
+  complete: "already_completed",
+  retry: "retry",
+  release: "release",
+  fail: "fail",
+} as const satisfies Readonly<Record<"cancel" | JobOutcome["kind"], AttemptOutcome>>;
 
 // The states of a job. Each arrow is a function here that makes the next row from the one before; whether it may be used
 // is decided by its caller.
@@ -116,7 +136,7 @@ const waiting = ({ openBlockers }: StateJob): "blocked" | "pending" =>
 
 export const claimed = (
   row: StateJob,
-  lease: { readonly workerId: string; readonly leaseToken: string; readonly leaseMs: number },
+  lease: Pick<ClaimCall, "workerId" | "leaseToken" | "leaseMs" | "deployment">,
   now: number,
 ): StateJob => ({
   ...row,
@@ -125,6 +145,7 @@ export const claimed = (
   leaseToken: lease.leaseToken,
   leaseVersion: row.leaseVersion + 1,
   leasedBy: lease.workerId,
+  deployment: lease.deployment ?? null,
   leasedUntil: now + (row.leaseMs ?? lease.leaseMs),
   // A running job can be claimed only when its lease has expired.
   expiredLeases: row.status === "running" ? row.expiredLeases + 1 : row.expiredLeases,
@@ -165,6 +186,7 @@ export const released = (row: StateJob, outcome: OutcomeOf<"release">, now: numb
   scheduledAt: outcome.schedule === null ? row.scheduledAt : resolveSchedule(outcome.schedule, now),
   // Only a running job has an attempt to give back.
   attempt: row.status === "running" ? row.attempt - 1 : row.attempt,
+  expiredLeases: Math.abs(row.expiredLeases),
   leaseToken: outcome.leaseToken,
   leasedBy: null,
   leasedUntil: null,
@@ -230,10 +252,22 @@ export const reaped = (
     expiredLeases: row.expiredLeases + 1,
     lastFailedAt: row.leasedUntil,
   };
-  return hasAttemptsLeft(row, maxAttempts)
+  return mayRunAgain(row, maxAttempts)
     ? { ...ended, status: "pending", scheduledAt: row.leasedUntil ?? row.scheduledAt }
     : { ...ended, ...failure("attempts_exhausted", now), lastError: error };
 };
+
+export const renewed = (
+  row: StateJob,
+  { leaseMs, progress, lastAttempt }: Pick<LeaseRenewal, "leaseMs" | "progress" | "lastAttempt">,
+  now: number,
+): StateJob => ({
+  ...row,
+  leasedUntil: now + leaseMs,
+  progress: progress ?? row.progress,
+  attempt: lastAttempt ?? row.attempt,
+  expiredLeases: lastAttempt === undefined ? row.expiredLeases : 0 - Math.abs(row.expiredLeases),
+});
 
 export const failedByBlocker = (
   row: StateJob,
@@ -278,3 +312,7 @@ export const revived = (row: StateJob, from: number): StateJob => ({
   failureReason: null,
   failedBlockerId: null,
 });
+
+/** The recurring job that started a job, from the text in its row; null for most jobs. */
+export const recurringJobIdOf = (recurrence: string | null | undefined): string | null =>
+  recurrence == null ? null : (JSON.parse(recurrence) as { readonly id: string }).id;

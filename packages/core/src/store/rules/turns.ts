@@ -12,15 +12,17 @@ import {
   tokensLeft,
   weightOfGroup,
 } from "./limits.ts";
+import { pauseWithoutEnd } from "./pauses.ts";
 import { answer, type Awaitable, type Walk } from "./walk.ts";
 
 /*
- * Which jobs a claim takes in a queue with rules or groups: start-time fair queueing, twice. The types of the queue take
- * turns, and within a type its groups do; the jobs without a group count as one group.
+ * Which jobs a claim takes in a queue with rules or groups. The groups of a type take turns, by start-time fair queueing; the
+ * jobs without a group count as one group. Between the types of the queue decides the order of claims: the next job of each
+ * type is that of the group in turn, and the first of these by priority, time and creation is taken.
  *
- * Types and groups have a virtual time. The lowest is served next; serving a job adds 1 to it, or 1 / weight for a group. A
- * type or group that becomes claimable again continues from the virtual time that was served last, if its own is lower:
- * it gets no credit for the time in which it had no jobs or was throttled.
+ * Groups have a virtual time. The lowest is served next; serving a job adds 1 / weight to it. A group that becomes claimable
+ * again continues from the virtual time that was served last, if its own is lower: it gets no credit for the time in which it
+ * had no jobs or was throttled.
  *
  * `claimFairly` decides and writes nothing. The store makes the taken jobs run and then stores the returned states.
  */
@@ -33,11 +35,17 @@ export interface ClaimedGroup extends GroupState {
   readonly isDrained: boolean;
 }
 
-/** A pending job of a group that is due, or has begun in an ordered group. */
-export interface GroupHead<TJob> {
+/** A pending job that is due, or has begun in an ordered group. */
+export interface QueueHead<TJob> {
   readonly job: TJob;
+  readonly priority: number;
   readonly dueAt: number;
+  /** Counts up with every job created. */
+  readonly order: number;
 }
+
+const isBefore = <TJob>(a: QueueHead<TJob>, b: QueueHead<TJob>): boolean =>
+  (b.priority - a.priority || a.dueAt - b.dueAt || a.order - b.order) < 0;
 
 export interface TurnsPort<TJob> {
   /** The claimable groups of a type by virtual time, then key: up to `limit` of those after this one. */
@@ -51,9 +59,9 @@ export interface TurnsPort<TJob> {
     groups: readonly GroupState[],
     limit: number,
     skip: number,
-  ): Awaitable<readonly (readonly GroupHead<TJob>[])[]>;
+  ): Awaitable<readonly (readonly QueueHead<TJob>[])[]>;
   /** The first jobs of a type that have no group and are due, in the order of claims. */
-  ungrouped(typeName: string, limit: number): Awaitable<readonly TJob[]>;
+  ungrouped(typeName: string, limit: number): Awaitable<readonly QueueHead<TJob>[]>;
 }
 
 export interface TakenJob<TJob> {
@@ -89,7 +97,7 @@ interface Visited<TJob> extends Mutable<ClaimedGroup> {
   readonly weight: number;
   /** The virtual time at which its portion began. */
   startedAt: number;
-  heads: readonly GroupHead<TJob>[];
+  heads: readonly QueueHead<TJob>[];
   hasMore: boolean;
   /** How many of `heads` were taken, and how many jobs in all. */
   next: number;
@@ -162,7 +170,11 @@ const visitGroups = <TJob>(
   };
 
   const closeIfThrottled = (group: Visited<TJob>): boolean => {
-    const { limits, bucketFullAt, stoppedBy } = group;
+    const { limits, bucketFullAt, stoppedBy, pausedUntil } = group;
+    if (stoppedBy === null && pausedUntil !== null && pausedUntil > now) {
+      close(group, pausedUntil === pauseWithoutEnd ? null : pausedUntil);
+      return true;
+    }
     const reached = stoppedBy === null ? findReachedLimit(limits, group, now) : "stopped";
     if (reached === null) return false;
     close(group, reached === "rate" ? nextTokenAt(limits.rate!, bucketFullAt, now) : null);
@@ -209,6 +221,7 @@ const visitGroups = <TJob>(
     virtualTime: state.virtualTime,
     claimableAt: state.claimableAt,
     stoppedBy: state.stoppedBy,
+    pausedUntil: state.pausedUntil,
     limits: limitsOfGroup(rules, { group: state.group, ordered: state.isOrdered ? true : null }),
     weight: weightOfGroup(rules, state.group),
     isClaimable: true,
@@ -278,8 +291,9 @@ interface TypeInTurn<TJob> {
   readonly state: Mutable<ScopeState>;
   readonly groups: Groups<TJob>;
   /** Due jobs without a group, from the last to the first. Undefined until they are read. */
-  ungrouped: TJob[] | undefined;
+  ungrouped: QueueHead<TJob>[] | undefined;
   mayHaveMore: boolean;
+  isServed: boolean;
 }
 
 /** Spends what one job costs a queue or type. Returns whether its limit counts the job. */
@@ -316,6 +330,7 @@ export function* claimFairly<TJob>(
     groups: visitGroups(port, typeName, rules, limit, now),
     ungrouped: undefined,
     mayHaveMore: false,
+    isServed: false,
   }));
   const taken: TakenJob<TJob>[] = [];
 
@@ -336,25 +351,28 @@ export function* claimFairly<TJob>(
     while (groups.needsLoading()) yield* groups.load();
   }
 
-  /** Whether it is the turn of a group (true) or of the jobs without one (false). Undefined when there is no job. */
-  const nextIsGrouped = ({ groups, ungrouped, state }: TypeInTurn<TJob>): boolean | undefined => {
+  /** The next job of a type, and its group: undefined for jobs without one. */
+  const nextOf = ({
+    groups,
+    ungrouped,
+    state,
+  }: TypeInTurn<TJob>): { head: QueueHead<TJob>; group: Visited<TJob> | undefined } | undefined => {
     const group = groups.first();
-    const hasUngrouped = ungrouped!.length > 0;
-    if (group === undefined) return hasUngrouped ? false : undefined;
-    return !hasUngrouped || group.startedAt < state.ungroupedVirtualTime;
+    const head = ungrouped!.at(-1);
+    if (group !== undefined && (head === undefined || group.startedAt < state.ungroupedVirtualTime))
+      return { head: group.heads[group.next]!, group };
+    return head && { head, group: undefined };
   };
 
-  const serve = (type: TypeInTurn<TJob>, typeTime: number, isGrouped: boolean): void => {
+  const serve = (type: TypeInTurn<TJob>, group: Visited<TJob> | undefined): void => {
     const { state, rules, groups } = type;
-    const group = isGrouped ? groups.first() : undefined;
     const groupTime = group === undefined ? state.ungroupedVirtualTime : group.virtualTime;
-    const job = group === undefined ? type.ungrouped!.pop()! : groups.take();
+    const job = group === undefined ? type.ungrouped!.pop()!.job : groups.take();
     if (group === undefined) {
       state.ungroupedVirtualTime = groupTime + 1;
       state.isUngroupedClaimable = type.ungrouped!.length > 0 || type.mayHaveMore;
     }
-    ofQueue.servedVirtualTime = typeTime;
-    state.virtualTime = typeTime + 1;
+    type.isServed = true;
     state.servedVirtualTime = Math.max(state.servedVirtualTime, groupTime);
     const counted =
       ((group?.limits.concurrency ?? null) === null ? 0 : countedIn.group) |
@@ -364,24 +382,23 @@ export function* claimFairly<TJob>(
   };
 
   while (taken.length < limit && !isThrottled(queue.rule, ofQueue)) {
-    let next: TypeInTurn<TJob> | undefined;
-    let [nextTime, isGrouped] = [0, false];
+    let first: TypeInTurn<TJob> | undefined;
+    let next: ReturnType<typeof nextOf>;
     for (const type of types) {
-      const typeTime = Math.max(type.state.virtualTime, ofQueue.servedVirtualTime);
-      if ((next !== undefined && nextTime <= typeTime) || isThrottled(type.rules.type, type.state)) continue;
+      if (isThrottled(type.rules.type, type.state)) continue;
       if (type.ungrouped === undefined || type.groups.needsLoading()) yield* read(type);
-      const found = nextIsGrouped(type);
-      if (found !== undefined) [next, nextTime, isGrouped] = [type, typeTime, found];
+      const found = nextOf(type);
+      if (found !== undefined && (next === undefined || isBefore(found.head, next.head)))
+        [first, next] = [type, found];
     }
-    if (next === undefined) break;
-    serve(next, nextTime, isGrouped);
-    if (next.groups.needsMore()) yield* next.groups.readMore();
+    if (first === undefined) break;
+    serve(first, next?.group);
+    if (first.groups.needsMore()) yield* first.groups.readMore();
   }
 
   for (const type of types) endRound(type);
   const changed = types.filter(
-    ({ before, state }) =>
-      before.virtualTime !== state.virtualTime || before.servedVirtualTime !== state.servedVirtualTime,
+    ({ before, state, isServed }) => isServed || before.servedVirtualTime !== state.servedVirtualTime,
   );
   return {
     taken,

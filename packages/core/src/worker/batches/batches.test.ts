@@ -425,6 +425,42 @@ describe("complete of a batch", () => {
     expect(commits.map(({ outcomes }) => outcomes.length)).toEqual([50]);
   });
 
+  it("waits as often for fifty jobs as for two, between the callback and the commit", async () => {
+    const turns = async (size: number): Promise<number> => {
+      let counted = 0;
+      let isCounting = false;
+      const count = (): void => {
+        counted += 1;
+        if (isCounting) queueMicrotask(count);
+      };
+      const kit = await createTestKit({
+        jobTypes,
+        wrapStateAdapter: (adapter) => ({
+          ...adapter,
+          commitOutcomes: (call) => {
+            isCounting = false;
+            return adapter.commitOutcomes(call);
+          },
+        }),
+      });
+      const worker = kit.leasehold.createWorker().implementJobTypeBatch({
+        typeName: "index",
+        maxSize: size,
+        process: async ({ complete }) =>
+          complete(({ jobs }) => {
+            isCounting = true;
+            queueMicrotask(count);
+            return jobs.map(({ input }) => input);
+          }),
+      });
+      await kit.leasehold.startJobSequences({ sequences: startPages(size) });
+      await kit.drain(worker);
+      expect(isCounting).toBe(false);
+      return counted;
+    };
+    expect(await turns(50)).toBe(await turns(2));
+  });
+
   it("runs again without a job that was lost while the callback ran", async () => {
     const kit = await createTestKit({ jobTypes });
     const runs: number[][] = [];

@@ -105,7 +105,7 @@ export const describeKeptAttempts = ({ test, testAlone }: StateSuite): void => {
       const rows = await releaseOften(scenario, job, mostAttempts);
       const reaped = await scenario.run(job, { leaseMs: 1_000 });
       await scenario.adapter.reapExpiredLeases({ limit: 10, error: "gone", now: baseTime + 1_000 });
-      rows.unshift(lostAttempt(reaped, { error: "gone" }));
+      rows.unshift(lostAttempt(reaped));
       assert.deepEqual(await scenario.attempts(job), rows.slice(0, mostAttempts));
       const taken = await scenario.run(job, { leaseMs: 1_000, now: baseTime + 1_000 });
       await scenario.run(job, { now: baseTime + 2_000 });

@@ -25,7 +25,11 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
     "reaping leaves a row of a job that goes back, and no fingerprint on it",
     withHistory(async (scenario) => {
       const { start, run, attempts, withFingerprint } = scenario;
-      const job = await run(await start({}, baseTime - 70), { leaseMs: 1_000, workerId: "vanished" });
+      const job = await run(await start({}, baseTime - 70), {
+        leaseMs: 1_000,
+        workerId: "vanished",
+        deployment: "v7",
+      });
       assert.equal((await reap(scenario)).length, 1);
       assert.deepEqual(await attempts(job), [
         {
@@ -33,13 +37,13 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
           attempt: 1,
           leaseVersion: 1,
           workerId: "vanished",
-          deployment: null,
+          deployment: "v7",
           dueAt: baseTime - 70,
           startedAt: baseTime,
           endedAt: baseTime + 1_000,
           outcome: "expired",
-          fingerprint: gone.fingerprint,
-          error: gone.error,
+          fingerprint: null,
+          error: null,
           log: null,
         },
       ]);
@@ -55,7 +59,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
       const waiting = await startBlocked([job]);
       await reap(scenario);
       assert.equal((await reload(waiting)).status, "failed");
-      assert.deepEqual(await attempts(job), [lostAttempt(job, gone)]);
+      assert.deepEqual(await attempts(job), [lostAttempt(job)]);
       assert.deepEqual(await attempts(waiting), []);
       assert.deepEqual(await withFingerprint(fingerprint), [job.id]);
     }),
@@ -66,7 +70,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
     withHistory(async ({ adapter, start, run, attempts, causes }) => {
       const job = await run(await start({ maxAttempts: 1 }), { leaseMs: 1_000 });
       await adapter.reapExpiredLeases({ limit: 100, error: gone.error, now: later });
-      assert.deepEqual(await attempts(job), [lostAttempt(job, { error: gone.error })]);
+      assert.deepEqual(await attempts(job), [lostAttempt(job)]);
       assert.deepEqual(
         (await causes()).map((cause) => [cause.fingerprint, cause.reason]),
         [[null, "attempts_exhausted"]],
@@ -103,7 +107,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
       assert.deepEqual(await reap(scenario), []);
       assert.deepEqual(
         await history.listAttempts({ jobIds: jobs.map(({ id }) => id) }),
-        jobs.map((job) => [lostAttempt(job, gone)]),
+        jobs.map((job) => [lostAttempt(job)]),
       );
     }),
   );
@@ -116,7 +120,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
       const leases = [{ jobId: job.id, leaseToken: job.leaseToken!, leaseMs: 1_000 }];
       await adapter.renewLeases({ leases, now: baseTime + 900 });
       await reap(scenario);
-      assert.deepEqual(await attempts(job), [lostAttempt(job, { ...gone, endedAt: baseTime + 1_900 })]);
+      assert.deepEqual(await attempts(job), [lostAttempt(job, { endedAt: baseTime + 1_900 })]);
     }),
   );
 
@@ -127,7 +131,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
       const job = await run(await start(), { leaseMs: 1_000 });
       await reap(scenario);
       assert.equal((await end(job, withNote(failure, job), later)).kind, "refused");
-      assert.deepEqual(await attempts(job), [lostAttempt(job, gone)]);
+      assert.deepEqual(await attempts(job), [lostAttempt(job)]);
     }),
   );
 
@@ -139,7 +143,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
       await rollBack(scenario, async (ctx) => {
         await reap(scenario, ctx);
         const rows = await history.listAttempts({ jobIds: [job.id], ctx });
-        assert.deepEqual(rows, [[lostAttempt(job, gone)]]);
+        assert.deepEqual(rows, [[lostAttempt(job)]]);
       });
       assert.deepEqual(await attempts(job), []);
       assert.deepEqual(await withFingerprint(fingerprint), []);
@@ -181,7 +185,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
           await history.listAttempts({ jobIds: second.map(({ id }) => id) })
         ).entries()) {
           const job = second[index]!;
-          assert.deepEqual(rows[0], lostAttempt(job, gone));
+          assert.deepEqual(rows[0], lostAttempt(job));
           assert.equal(rows.length, job.leaseVersion);
         }
       }),
@@ -202,7 +206,7 @@ export const describeAttemptsOfLostLeases = ({ testAlone: test }: StateSuite): v
         else for (const job of left) await end(job, withNote(retryAfter(0), job));
         const rows = await history.listAttempts({ jobIds: left.map(({ id }) => id) });
         const expected = left.map((job) =>
-          ending === "expired" ? lostAttempt(job, gone) : endedAttempt(job, "retry"),
+          ending === "expired" ? lostAttempt(job) : endedAttempt(job, "retry"),
         );
         assert.deepEqual(
           rows,

@@ -10,6 +10,7 @@ import type { StateSuite } from "../../state-suite.ts";
 import {
   endedAttempt,
   type HistoryScenario,
+  interruptedAttempt,
   notedOutcome,
   rollBack,
   times,
@@ -146,7 +147,8 @@ export const describeAttemptsOfOutcomes = ({ test }: StateSuite): void => {
           refusals.map((result) => result.kind === "refused" && result.reason),
           ["lease_mismatch", "lease_expired", "not_running"],
         );
-        for (const job of [fenced, expired, cancelled]) assert.deepEqual(await attempts(job), []);
+        for (const job of [fenced, expired]) assert.deepEqual(await attempts(job), []);
+        assert.deepEqual(await attempts(cancelled), [interruptedAttempt(cancelled, "cancelled")]);
         const missing = { ...fenced, id: randomUUID() };
         const [result] = await adapter.commitOutcomes({ outcomes: [notedOutcome(missing, ending)] });
         assert.equal(result?.kind, "refused");

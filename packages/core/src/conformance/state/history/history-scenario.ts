@@ -64,8 +64,17 @@ export const endedAttempt = (
 /** The row that the end of its lease leaves of a running job. */
 export const lostAttempt = (job: StateJob, overrides: Partial<StateAttempt> = {}): StateAttempt => {
   assert.ok(job.leasedUntil);
-  const unknown = { deployment: null, fingerprint: null, error: null, log: null };
-  return endedAttempt(job, "expired", { ...unknown, endedAt: job.leasedUntil, ...overrides });
+  return interruptedAttempt(job, "expired", { endedAt: job.leasedUntil, ...overrides });
+};
+
+/** The row that a call of another caller leaves of a running job. */
+export const interruptedAttempt = (
+  job: StateJob,
+  outcome: AttemptOutcome,
+  overrides: Partial<StateAttempt> = {},
+): StateAttempt => {
+  const unknown = { deployment: job.deployment, fingerprint: null, error: null, log: null };
+  return endedAttempt(job, outcome, { ...unknown, ...overrides });
 };
 
 export const withHistory =

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import { baseTime } from "../../state-fixture.ts";
 import { failure } from "../../state-scenario.ts";
 import type { StateSuite } from "../../state-suite.ts";
-import { endedAttempt, withHistory, withNote } from "./history-scenario.ts";
+import { endedAttempt, lostAttempt, withHistory, withNote } from "./history-scenario.ts";
 import { maxAgeMs, newRollup, readAll } from "./report-fixture.ts";
 
 const texts: Readonly<Record<string, string>> = {
@@ -37,9 +37,10 @@ export const describeHostileText = ({ test }: StateSuite): void => {
     test(
       `keeps ${name} in the attempt of a lost lease`,
       withHistory(async ({ adapter, start, run, attempts }) => {
-        const job = await run(await start({ maxAttempts: 1 }), { leaseMs: 1_000 });
-        await adapter.reapExpiredLeases({ limit: 1_000, error: text, now: baseTime + 5_000 });
-        assert.equal((await attempts(job))[0]?.error, text);
+        const workerId = short;
+        const job = await run(await start(), { leaseMs: 1_000, workerId, deployment: short });
+        await adapter.reapExpiredLeases({ limit: 1_000, error: "{}", now: baseTime + 5_000 });
+        assert.deepEqual(await attempts(job), [lostAttempt(job, { workerId, deployment: short })]);
       }),
     );
 

@@ -118,6 +118,21 @@ export const describeCommitOutcomes = ({ test }: StateSuite): void => {
     assert.equal(await expiredLeasesAfter(failure), 0);
   });
 
+  test("a last attempt that had begun and is released is still to come", async (scenario) => {
+    const { adapter, start, run, end, reload } = scenario;
+    const job = await start({ maxAttempts: 2 });
+    await run(job, { leaseMs: 10 });
+    const now = baseTime + 10;
+    const begun = await run(job, { now });
+    const lease = { jobId: job.id, leaseToken: begun.leaseToken ?? "", leaseMs: 1_000, lastAttempt: 2 };
+    // Twice, as after a lost reply.
+    for (let time = 0; time < 2; time += 1) await adapter.renewLeases({ leases: [lease], now });
+    assert.equal((await reload(job)).expiredLeases, -1);
+    await end(begun, release, now);
+    const { attempt, expiredLeases } = await reload(job);
+    assert.deepEqual([attempt, expiredLeases], [1, 1]);
+  });
+
   test("workerless: completes what is pending, blocked or running", async (scenario) => {
     const { start, startBlocked, run, endWorkerless, reload } = scenario;
     const blocker = await start({ schedule: { afterMs: 1_000_000 } });

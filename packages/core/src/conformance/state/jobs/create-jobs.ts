@@ -102,6 +102,7 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
         leaseToken: null,
         leaseVersion: 0,
         leasedBy: null,
+        deployment: null,
         leasedUntil: null,
         expiredLeases: 0,
         lastAttemptAt: null,
@@ -194,6 +195,15 @@ export const describeCreateJobs = ({ test }: StateSuite): void => {
 
   test("takes an empty batch", async ({ adapter }) => {
     assert.deepEqual(await adapter.createJobs({ jobs: [], now: baseTime }), []);
+  });
+
+  test("refuses an empty id, and stores nothing of the call", async ({ adapter, newJob }) => {
+    const job = newJob();
+    const empty = newJob({ id: "", sequenceId: "", rootSequenceId: "" });
+    for (const jobs of [[empty], [job, empty]])
+      await assert.rejects(adapter.createJobs({ jobs, now: baseTime }), { code: "InvalidOption" });
+    await assert.rejects(adapter.createJobs({ jobs: [empty] }), { code: "InvalidOption" });
+    assert.deepEqual(await adapter.getJobs({ jobIds: [job.id] }), [undefined]);
   });
 
   test("refuses ids that exist, names them all, and stores nothing of the call", async ({

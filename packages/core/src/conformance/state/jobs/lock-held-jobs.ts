@@ -24,6 +24,29 @@ const lock = async (scenario: StateScenario, job: StateJob, now = baseTime): Pro
 
 const reasonOf = (result: LockResult): string => (result.kind === "refused" ? result.reason : result.kind);
 
+/** One job of three is lost; each of these is a reason of its own. */
+const lostOfMany: readonly (readonly [
+  string,
+  string,
+  (scenario: StateScenario, job: StateJob) => Promise<StateJob>,
+])[] = [
+  ["the lease of one has expired", "lease_expired", async (_scenario, job) => job],
+  [
+    "one has another lease",
+    "lease_mismatch",
+    async (_scenario, job) => ({ ...job, leaseToken: randomUUID() }),
+  ],
+  ["one does not exist", "not_found", async (_scenario, job) => ({ ...job, id: randomUUID() })],
+  [
+    "one has ended",
+    "not_running",
+    async (scenario, job) => {
+      await scenario.end(job, completion);
+      return job;
+    },
+  ],
+];
+
 export const describeLockHeldJobs = ({ test }: StateSuite): void => {
   test("returns the job and changes nothing", async (scenario) => {
     const running = await scenario.run(await scenario.start(), { leaseMs: 1_000 });
@@ -68,6 +91,36 @@ export const describeLockHeldJobs = ({ test }: StateSuite): void => {
       "lease_expired",
     ]);
     assert.deepEqual(await lockAll(scenario, []), []);
+  });
+
+  for (const [what, reason, change] of lostOfMany)
+    test(`answers for each of many when ${what}`, async (scenario) => {
+      await scenario.startMany([{}, {}, {}]);
+      const jobs = await scenario.claim({ leaseMs: 1_000 });
+      const others = jobs.slice(1).map((job) => ({ ...leaseOn(job), leaseMs: 5_000 }));
+      await scenario.adapter.renewLeases({ leases: others, now: baseTime });
+      const first = await change(scenario, jobs[0]!);
+      const results = await lockAll(scenario, [first, ...jobs.slice(1)], baseTime + 1_000);
+      assert.deepEqual(results.map(reasonOf), [reason, "locked", "locked"]);
+    });
+
+  test("answers for one job beside texts that are not ids", async (scenario) => {
+    const running = await scenario.run(await scenario.start(), { leaseMs: 1_000 });
+    const asked = [{ ...running, id: "no id" }, running];
+    assert.deepEqual((await lockAll(scenario, asked)).map(reasonOf), ["not_found", "locked"]);
+  });
+
+  test("answers for many with leases of several claims", async (scenario) => {
+    await scenario.startMany([{}, {}, {}, {}]);
+    const jobs = [...(await scenario.claim({ limit: 2 })), ...(await scenario.claim({ limit: 2 }))];
+    assert.deepEqual((await lockAll(scenario, jobs)).map(reasonOf), ["locked", "locked", "locked", "locked"]);
+    const swapped = [{ ...jobs[0]!, leaseToken: jobs[3]!.leaseToken }, ...jobs.slice(1)];
+    assert.deepEqual((await lockAll(scenario, swapped)).map(reasonOf), [
+      "lease_mismatch",
+      "locked",
+      "locked",
+      "locked",
+    ]);
   });
 
   test("a locked job can be completed although its lease ran out meanwhile", async (scenario) => {

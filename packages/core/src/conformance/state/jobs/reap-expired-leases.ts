@@ -99,4 +99,65 @@ export const describeReapExpiredLeases = ({ testAlone: test }: StateSuite): void
     const again = await run(job, { now: baseTime + 2_000 });
     assert.deepEqual([again.attempt, again.leaseVersion, again.expiredLeases], [2, 2, 1]);
   });
+
+  test("does not count a last attempt after an expired lease until it has begun", async (scenario) => {
+    const { adapter, start, run, reload } = scenario;
+    const job = await start({ maxAttempts: 2 });
+    const reap = async (now: number) =>
+      (await adapter.reapExpiredLeases({ limit: 10, error: "expired", now }))[0]?.job;
+    await run(job, { leaseMs: 1_000 });
+    await reap(baseTime + 2_000);
+    for (const round of [1, 2]) {
+      const now = baseTime + 2_000 * round;
+      const suspect = await run(job, { now, leaseMs: 1_000 });
+      assert.deepEqual([suspect.attempt, suspect.expiredLeases], [1 + round, round]);
+      const reaped = await reap(now + 2_000);
+      assert.deepEqual(reaped, {
+        ...suspect,
+        status: "pending",
+        scheduledAt: now + 1_000,
+        leaseToken: null,
+        leasedBy: null,
+        leasedUntil: null,
+        expiredLeases: round + 1,
+        lastFailedAt: now + 1_000,
+      });
+      assert.deepEqual(await reload(job), reaped);
+    }
+    const now = baseTime + 6_000;
+    const begun = await run(job, { now, leaseMs: 1_000 });
+    const lease = { jobId: job.id, leaseToken: begun.leaseToken ?? "", leaseMs: 1_000, lastAttempt: 2 };
+    await adapter.renewLeases({ leases: [lease], now: now + 500 });
+    const failed = await reap(now + 2_000);
+    assert.deepEqual(
+      [failed?.status, failed?.failureReason, failed?.attempt, failed?.expiredLeases],
+      ["failed", "attempts_exhausted", 2, -2],
+    );
+  });
+
+  test("a last attempt by the limit of a worker is none by that of the job", async (scenario) => {
+    const { adapter, start, run } = scenario;
+    const job = await start({ maxAttempts: 3 });
+    await run(job, { leaseMs: 1_000 });
+    const now = baseTime + 1_000;
+    const { leaseToken } = await run(job, { now, leaseMs: 1_000 });
+    const lease = { jobId: job.id, leaseToken: leaseToken ?? "", leaseMs: 1_000, lastAttempt: 2 };
+    await adapter.renewLeases({ leases: [lease], now });
+    const [reaped] = await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: now + 1_000 });
+    assert.deepEqual([reaped?.job.status, reaped?.job.attempt], ["pending", 2]);
+  });
+
+  test("fails a job in the end whose last attempt never begins", async ({ adapter, start, run }) => {
+    const job = await start({ maxAttempts: 2 });
+    let status = "pending";
+    let claims = 0;
+    for (let now = baseTime; status === "pending" && claims < 100; now += 2_000) {
+      await run(job, { now, leaseMs: 1_000 });
+      claims += 1;
+      const [reaped] = await adapter.reapExpiredLeases({ limit: 10, error: "expired", now: now + 1_000 });
+      status = reaped?.job.status ?? "running";
+    }
+    assert.equal(status, "failed");
+    assert.ok(claims > 5, `failed after ${claims} claims`);
+  });
 };

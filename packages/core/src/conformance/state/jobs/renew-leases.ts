@@ -33,6 +33,28 @@ export const describeRenewLeases = ({ test }: StateSuite): void => {
     assert.equal((await scenario.reload(running)).progress, '{"percent":40}');
   });
 
+  test("records that the last attempt begins, of this job only", async (scenario) => {
+    const { adapter, startMany, claim, reloadAll } = scenario;
+    await startMany([{}, {}]);
+    await claim({ leaseMs: 1_000 });
+    const now = baseTime + 2_000;
+    const running = await claim({ now });
+    const leases = running.map(({ id, leaseToken }, index) => ({
+      jobId: id,
+      leaseToken: leaseToken ?? "",
+      leaseMs: 30_000,
+      lastAttempt: index === 0 ? 1 : undefined,
+    }));
+    await adapter.renewLeases({ leases, now });
+    assert.deepEqual(
+      (await reloadAll(running)).map(({ attempt, expiredLeases }) => [attempt, expiredLeases]),
+      [
+        [1, -1],
+        [2, 1],
+      ],
+    );
+  });
+
   test("refuses a lease that has run out, from its very end", async (scenario) => {
     const running = await scenario.run(await scenario.start(), { leaseMs: 1_000 });
     assert.deepEqual(await renew(scenario, running, { now: baseTime + 1_000, progress: "late" }), {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { CountAheadCall } from "../../../store/contract/claims.ts";
 import { randomUUID } from "node:crypto";
 import type { ClaimScope, MaxAttempts } from "../../../store/contract/claims.ts";
 import type { NewJob } from "../../../store/contract/creation.ts";
@@ -106,6 +107,22 @@ export const describeRunnable = ({ test }: StateSuite): void => {
         assert.equal(ahead, status === "pending" ? place : null, `round ${round}`);
       }
     }
+  });
+
+  test("countAhead counts only the types that it is asked for", async (scenario) => {
+    const { adapter, typeName } = scenario;
+    const [a, b, c] = ["a", "b", "c"].map((name) => `${typeName}-${name}`);
+    await scenario.startMany([a, a, b, b, b].map((name) => ({ typeName: name!, sequenceTypeName: name! })));
+    await scenario.claim({ typeNames: [a!], limit: 1, leaseMs: 1_000 });
+    const { id: jobId } = await scenario.start({ typeName: c!, sequenceTypeName: c! }, baseTime + 1_500);
+    const now = baseTime + 2_000;
+    const count = (types: Pick<CountAheadCall, "typeNames" | "exceptTypeNames">) =>
+      adapter.countAhead({ jobId, cap: 100, now, ...types });
+    assert.equal(await count({}), 5);
+    assert.equal(await count({ typeNames: [a!, c!] }), 2);
+    assert.equal(await count({ exceptTypeNames: [a!] }), 3);
+    assert.equal(await count({ typeNames: [a!, b!], exceptTypeNames: [b!] }), 2);
+    assert.equal(await count({ typeNames: [] }), 0);
   });
 };
 

@@ -10,6 +10,7 @@ import { describeConcurrency } from "./concurrency.ts";
 import { describeCreateJobs } from "./create-jobs.ts";
 import { describeDeduplication } from "./deduplication.ts";
 import { describeDeleteSequences } from "./delete-sequences.ts";
+import { describeDiscarding } from "./discarding.ts";
 import { describeFailureCascade } from "./failure-cascade.ts";
 import { describeFencing } from "./fencing.ts";
 import { describeLockHeldJobs } from "./lock-held-jobs.ts";
@@ -36,6 +37,7 @@ export const jobsSuites: StateSuites = {
   lockHeldJobs: describeLockHeldJobs,
   lockSequence: describeLockSequence,
   commitOutcomes: describeCommitOutcomes,
+  "discarding completed jobs": describeDiscarding,
   fencing: describeFencing,
   unblocking: describeUnblocking,
   "failure cascade": describeFailureCascade,

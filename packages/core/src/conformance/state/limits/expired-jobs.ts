@@ -19,7 +19,7 @@ export const describeExpiredGroupJobs = ({ test }: StateSuite): void => {
       const next = await start({ group: "a" });
       assert.equal(await expireAt(scenario, now), 1);
       assert.equal(await adapter.countAhead({ jobId: next.id, cap: 10, now }), 0);
-      const groups = await limits.listGroups({ queue, typeName, order: "waiting", limit: 5, now });
+      const { groups } = await limits.listGroups({ queue, typeName, order: "waiting", limit: 5, now });
       assert.deepEqual(
         groups.map(({ group, waiting }) => [group, waiting]),
         [["a", 1]],

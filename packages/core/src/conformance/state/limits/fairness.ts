@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { StateJob } from "../../../store/contract/job.ts";
+import { baseTime } from "../../state-fixture.ts";
 import type { StateSuite } from "../../state-suite.ts";
 import { times, withLimits } from "./limits-scenario.ts";
 
@@ -109,19 +110,103 @@ export const describeFairness = ({ test }: StateSuite): void => {
     }),
   );
 
+  for (const limit of [1, 7, 100]) {
+    test(
+      `between the types of a queue priority decides, in claims of ${limit}, with rules and groups as without`,
+      withLimits(
+        async ({ setQueueRule, setTypeRule, startGroup, startMany, claim, completeAll, typeName }) => {
+          await setQueueRule({ concurrency: 1_000 });
+          await setTypeRule({ paused: true }, "third");
+          const other = `${typeName}-other`;
+          // The group has had a turn, so that the jobs without a group are next.
+          await startGroup("a", 1, { typeName: other });
+          await completeAll(await claim({ limit: 1 }));
+          await startMany(times(20, () => ({ priority: 0 })));
+          await startMany(times(20, () => ({ typeName: other, priority: 9 })));
+          await startGroup("a", 10, { typeName: other, priority: 5 });
+          await startMany(times(20, () => ({ priority: 7 })));
+          const jobs = await claimAll(claim, limit);
+          const priorities = jobs.map(({ priority }) => priority);
+          assert.equal(jobs.length, 70);
+          assert.deepEqual(
+            jobs.filter((job) => job.typeName === typeName).map(({ priority }) => priority),
+            [...times(20, () => 7), ...times(20, () => 0)],
+          );
+          assert.equal(priorities.indexOf(0), 50, "all of the other type come before priority 0");
+          assert.equal(priorities[0], 9);
+          // When the group is in turn, its jobs are the next of their type, and the 9 behind them have to wait.
+          assert.ok(priorities.indexOf(5) > priorities.lastIndexOf(7), "7 comes before 5");
+        },
+      ),
+    );
+
+    test(
+      `types with the same priority run by time and then by creation, in claims of ${limit}`,
+      withLimits(async ({ setQueueRule, startMany, claim, typeName }) => {
+        await setQueueRule({ concurrency: 1_000 });
+        const other = `${typeName}-other`;
+        const created: string[] = [];
+        for (let round = 0; round < 6; round += 1) {
+          const names = round % 2 === 0 ? [typeName, other, other] : [other, typeName];
+          created.push(...names);
+          await startMany(
+            names.map((name) => ({ typeName: name })),
+            baseTime + Math.floor(round / 2),
+          );
+        }
+        const jobs = await claimAll(claim, limit, baseTime + 10);
+        assert.deepEqual(
+          jobs.map((job) => job.typeName),
+          created,
+        );
+      }),
+    );
+  }
+
   test(
-    "the types of a queue with a rule share its claims evenly",
-    withLimits(async ({ setQueueRule, startMany, claim, typeName }) => {
-      await setQueueRule({ concurrency: 1_000 });
-      const other = `${typeName}-other`;
-      await startMany([
-        ...times(40, () => ({ priority: 9 })),
-        ...times(40, () => ({ typeName: other, priority: -9 })),
-      ]);
-      const counts = countBy(await claimOneByOne(claim, 20), (job) => job.typeName);
-      assert.ok(Math.abs((counts[other] ?? 0) - 10) <= 1, `${counts[other]} of 20`);
+    "a type with groups of different sizes gives all its jobs before one of lower priority",
+    withLimits(async ({ startGroup, startMany, claim, typeName }) => {
+      await startGroup("a", 1);
+      await startMany(times(4, () => ({})));
+      await startMany([{ typeName: `${typeName}-other`, priority: -1 }]);
+      const jobs = await claim({ limit: 5 });
+      assert.deepEqual(
+        jobs.map((job) => job.typeName),
+        times(5, () => typeName),
+      );
+      assert.equal((await claim({ limit: 5 })).length, 1);
     }),
   );
+
+  for (const lift of ["pause", "limit", "group"] as const) {
+    test(
+      `priority decides between types after a ${lift} has gone`,
+      withLimits(async ({ setQueueRule, startGroup, startMany, claim, completeAll, typeName }) => {
+        if (lift === "group") {
+          await startGroup("a", 1, { typeName: "third" });
+          await completeAll(await claim({ limit: 1 }));
+        } else {
+          await setQueueRule(lift === "pause" ? { paused: true } : { concurrency: 1_000 });
+          await setQueueRule(lift === "pause" ? { paused: false } : { concurrency: null });
+        }
+        await startMany(times(10, () => ({})));
+        await startMany(times(10, () => ({ typeName: `${typeName}-urgent`, priority: 100 })));
+        const first = await claimOneByOne(claim, 10);
+        assert.deepEqual(new Set(first.map(({ priority }) => priority)), new Set([100]));
+      }),
+    );
+  }
+};
+
+type Claim = (options: { readonly limit: number; readonly now?: number }) => Promise<StateJob[]>;
+
+const claimAll = async (claim: Claim, limit: number, now = baseTime): Promise<StateJob[]> => {
+  const jobs: StateJob[] = [];
+  for (;;) {
+    const found = await claim({ limit, now });
+    if (found.length === 0) return jobs;
+    jobs.push(...found);
+  }
 };
 
 const claimOneByOne = async (

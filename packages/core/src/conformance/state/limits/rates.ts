@@ -26,10 +26,14 @@ const claimAtRandom = async (
   return moments;
 };
 
-const assertNoWindowAbove = (moments: readonly number[], { limit, perMs }: RateLimit): void => {
+/** What the contract promises of one window, and of several in a row. */
+const assertNoWindowAbove = (moments: readonly number[], { limit, perMs, burst }: RateLimit): void => {
   for (const [index, from] of moments.entries()) {
-    const within = moments.slice(index).filter((moment) => moment < from + perMs).length;
-    assert.ok(within <= limit, `${within} claims within ${perMs} ms`);
+    for (const windows of [1, 2, 5]) {
+      const within = moments.slice(index).filter((moment) => moment < from + windows * perMs).length;
+      const most = (burst ?? 1) + windows * limit - 1;
+      assert.ok(within <= most, `${within} claims within ${windows * perMs} ms, not ${most}`);
+    }
   }
 };
 
@@ -38,12 +42,13 @@ export const describeRates = ({ test }: StateSuite): void => {
     { limit: 10, perMs: 1_000, burst: 1 },
     { limit: 10, perMs: 1_000, burst: 4 },
     { limit: 7, perMs: 300, burst: 7 },
+    { limit: 40, perMs: 1_000, burst: null },
   ]) {
     test(
-      `never more than ${rate.limit} claims in ${rate.perMs} ms, with bursts of ${rate.burst}`,
+      `no window has more than its ${rate.limit} claims in ${rate.perMs} ms and a burst of ${rate.burst ?? "none"}`,
       withLimits(async (scenario) => {
         await scenario.setTypeRule({ rate });
-        await scenario.startMany(times(60, () => ({})));
+        await scenario.startMany(times(400, () => ({})));
         const moments = await claimAtRandom(scenario, 40, rate.perMs);
         assertNoWindowAbove(moments, rate);
         assert.ok(moments.length > rate.limit, "it lets jobs through");
@@ -56,7 +61,7 @@ export const describeRates = ({ test }: StateSuite): void => {
     "a rate gives its burst at once, then one at a time, and nextRunnableIn knows when",
     withLimits(async ({ setQueueRule, startMany, claim, nextRunnableIn, hold, limits, queue }) => {
       // One token in 100 ms.
-      await setQueueRule({ rate: { limit: 12, perMs: 1_000, burst: 3 } });
+      await setQueueRule({ rate: { limit: 10, perMs: 1_000, burst: 3 } });
       const jobs = await startMany(times(9, () => ({})));
       assert.equal((await claim()).length, 3);
       assert.equal((await claim()).length, 0);
@@ -66,7 +71,7 @@ export const describeRates = ({ test }: StateSuite): void => {
         queue,
         typeName: null,
         group: null,
-        limit: 12,
+        limit: 10,
         inUse: null,
         claimableAt: baseTime + 100,
         jobIds: [],
@@ -78,6 +83,40 @@ export const describeRates = ({ test }: StateSuite): void => {
       assert.equal(use?.tokens, 2);
       assert.equal((await claim({ now: baseTime + 10_000 })).length, 3, "no more than the burst");
     }),
+  );
+
+  test(
+    "a burst keeps the sustained rate: the limit in each time, and the burst once",
+    withLimits(async ({ setQueueRule, startMany, claim, completeAll }) => {
+      await setQueueRule({ rate: { limit: 5, perMs: 1_000, burst: 5 } });
+      await startMany(times(60, () => ({})));
+      const counts: number[] = [];
+      for (let now = baseTime; now <= baseTime + 8_000; now += 200) {
+        const jobs = await claim({ now });
+        await completeAll(jobs, now);
+        counts.push(jobs.length);
+      }
+      assert.deepEqual(counts, [5, ...times(40, () => 1)]);
+    }),
+  );
+
+  test(
+    "without a burst a rate gives a twentieth of its limit at once, and no window has more than the limit",
+    withLimits(async ({ setQueueRule, startMany, claim, completeAll }) => {
+      const rate = { limit: 40, perMs: 100, burst: null };
+      await setQueueRule({ rate });
+      await startMany(times(400, () => ({})));
+      const moments: number[] = [];
+      for (let now = baseTime; now < baseTime + 1_000; now += 1) {
+        const jobs = await claim({ now });
+        await completeAll(jobs, now);
+        moments.push(...jobs.map(() => now));
+      }
+      assert.equal(moments.filter((moment) => moment === baseTime).length, 2);
+      assertNoWindowAbove(moments, rate);
+      assert.ok(moments.length > 380, `${moments.length} of 400`);
+    }),
+    longTimeoutMs,
   );
 
   test(

@@ -34,7 +34,7 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
         jobIds: [failed!.id],
       });
       const groups = { queue, typeName, order: "waiting", limit: 10, now: baseTime } as const;
-      assert.deepEqual(await limits.listGroups({ ...groups, throttled: true }), [
+      assert.deepEqual((await limits.listGroups({ ...groups, throttled: true })).groups, [
         {
           group: "a",
           running: 0,
@@ -42,6 +42,8 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
           waitingSince: baseTime,
           throttledBy: "stopped",
           stoppedBy: failed!.id,
+          paused: false,
+          pausedUntil: null,
         },
       ]);
       const [other] = await startGroup("b", 1, stopping);
@@ -78,6 +80,28 @@ export const describeStoppedGroups = ({ test, testAlone }: StateSuite): void => 
       );
     }),
   );
+
+  for (const lift of ["redriven", "deleted"] as const) {
+    test(
+      `a failed job that is ${lift} resumes the group only if it was the one that stopped it`,
+      withLimits(async (scenario) => {
+        const { adapter, limits, queue, typeName, claim, claimIds, end, hold } = scenario;
+        const liftStop = async (jobId: string): Promise<void> => {
+          if (lift === "redriven") await adapter.redriveJobs({ jobIds: [jobId], now: baseTime });
+          else await adapter.deleteSequences({ rootSequenceIds: [jobId], now: baseTime });
+        };
+        const [earlier, later, last] = await stopGroup(scenario);
+        await limits.resumeGroup({ queue, typeName, group: "a", now: baseTime });
+        const [second] = await claim();
+        await end(second!, failure);
+        await liftStop(earlier!.id);
+        assert.deepEqual(await claim(), []);
+        assert.deepEqual((await hold(last!))?.jobIds, [later!.id]);
+        await liftStop(later!.id);
+        assert.deepEqual(await claimIds(), [lift === "redriven" ? earlier!.id : last!.id]);
+      }),
+    );
+  }
 
   test(
     "deleting the failed job lets it go on",

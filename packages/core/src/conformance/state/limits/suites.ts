@@ -1,4 +1,5 @@
 import type { StateSuites } from "../../state-suite.ts";
+import { describeBacklogUnderRules } from "./backlog.ts";
 import { describeConcurrencyLimits } from "./concurrency-limits.ts";
 import { describeExpiredGroupJobs } from "./expired-jobs.ts";
 import { describeFairness } from "./fairness.ts";
@@ -25,4 +26,5 @@ export const limitsSuites: StateSuites = {
   "rules and groups in transactions": describeLimitsTransactions,
   "races under rules": describeLimitsRaces,
   "expired jobs of groups": describeExpiredGroupJobs,
+  "the backlog under rules": describeBacklogUnderRules,
 };

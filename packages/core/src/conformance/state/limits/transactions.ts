@@ -143,6 +143,24 @@ export const describeLimitsTransactions = ({ test }: StateSuite): void => {
   );
 
   test(
+    "a first group and a first rule that are rolled back hide no later ones",
+    withLimits(async (scenario) => {
+      const { adapter, limits, queue, typeName, newJob, startGroup, claim, claimIds } = scenario;
+      await rollBack(scenario, async (ctx) => {
+        await adapter.createJobs({ jobs: [newJob({ group: "a" })], now: baseTime, ctx });
+        await limits.setRule({ queue, typeName, change: { paused: true }, now: baseTime, ctx });
+        assert.deepEqual(await claimIn(scenario, ctx), []);
+      });
+      const [job] = await startGroup("b", 1);
+      assert.equal(await scenario.nextRunnableIn(), 0);
+      await scenario.setTypeRule({ paused: true });
+      assert.deepEqual(await claim(), []);
+      await scenario.setTypeRule({ paused: false });
+      assert.deepEqual(await claimIds(), [job!.id]);
+    }),
+  );
+
+  test(
     "jobs started in a transaction are in their line once it commits",
     withLimits(async (scenario) => {
       const { adapter, newJob, claim, startGroup } = scenario;

@@ -19,6 +19,7 @@ export const newRecurring = (overrides: Partial<NewRecurringJob> = {}): NewRecur
   lastSequenceId: null,
   tickHistory: "{}",
   timeZoneVersion: "",
+  computedAt: baseTime,
   ...overrides,
 });
 
@@ -33,8 +34,9 @@ export const put = (
 ): Promise<StateRecurringJob> =>
   adapter.runInTransaction(async (ctx) => {
     const job = newRecurring(overrides);
-    await recurringOf(adapter).lockRecurring({ ctx, id: job.id, now });
-    return recurringOf(adapter).putRecurring({ ctx, job, now });
+    await recurringOf(adapter).lockRecurring({ ctx, ids: [job.id], now });
+    const [stored] = await recurringOf(adapter).putRecurring({ ctx, jobs: [job], now });
+    return stored!;
   });
 
 export const lockDue = (

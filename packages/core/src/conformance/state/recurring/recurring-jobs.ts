@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { JobFilter } from "../../../store/contract/reads.ts";
 import { StateNotInTransactionError } from "../../../store/errors.ts";
 import { createGate } from "../../gate.ts";
 import { retryTransient } from "../../retry-transient.ts";
@@ -22,6 +23,7 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
       lastSequenceId,
       tickHistory: "[]",
       timeZoneVersion: "2025b",
+      computedAt: baseTime + 2,
     };
     const stored = await put(adapter, full);
     assert.deepEqual(stored, { ...full, createdAt: baseTime, updatedAt: baseTime });
@@ -48,6 +50,30 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     const expected = { ...newRecurring(changed), createdAt: baseTime, updatedAt: baseTime + 500 };
     assert.deepEqual(replaced, expected);
     assert.deepEqual(await recurringOf(adapter).getRecurring({ ids: ["nightly"] }), [expected]);
+  });
+
+  test("locks and puts several at once, new ones and others", async ({ adapter }) => {
+    const recurring = recurringOf(adapter);
+    const before = await put(adapter, { id: "b", owner: "shop", nextNominalAt: null, runsAt: null });
+    const jobs = [
+      newRecurring({ id: "c", paused: true, definition: '{"n":"{,\\"}"}' }),
+      newRecurring({ id: "b", version: 2, tickHistory: "b" }),
+      newRecurring({ id: "a", owner: "shop", timeZoneVersion: "2025b", computedAt: baseTime - 1 }),
+    ];
+    const stored = await adapter.runInTransaction(async (ctx) => {
+      const call = { ctx, ids: ["c", "b", "a", "b"], now: baseTime };
+      assert.deepEqual(await recurring.lockRecurring(call), [undefined, before, undefined, before]);
+      assert.deepEqual(await recurring.lockRecurring({ ctx, ids: [] }), []);
+      assert.deepEqual(await recurring.putRecurring({ ctx, jobs: [] }), []);
+      return recurring.putRecurring({ ctx, jobs, now: baseTime + 1 });
+    });
+    const expected = jobs.map((job) => ({
+      ...job,
+      createdAt: job.id === "b" ? baseTime : baseTime + 1,
+      updatedAt: baseTime + 1,
+    }));
+    assert.deepEqual(stored, expected);
+    assert.deepEqual(await recurring.getRecurring({ ids: ["c", "b", "a"] }), expected);
   });
 
   test("lists in the order of ids, page by page, of one owner or of all", async ({ adapter }) => {
@@ -81,12 +107,12 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     const rollBack = new Error("roll back");
     await assert.rejects(
       adapter.runInTransaction(async (ctx) => {
-        await recurring.lockRecurring({ ctx, id: "nightly" });
+        await recurring.lockRecurring({ ctx, ids: ["nightly"] });
         await recurring.advanceRecurring({
           ctx,
           jobs: [{ ...before, runsAt: baseTime + 1, tickHistory: "moved" }],
         });
-        await recurring.putRecurring({ ctx, job: newRecurring({ id: "other" }) });
+        await recurring.putRecurring({ ctx, jobs: [newRecurring({ id: "other" })] });
         await recurring.deleteRecurring({ ctx, ids: ["nightly"] });
         assert.deepEqual(await recurring.getRecurring({ ctx, ids: ["nightly"] }), [undefined]);
         throw rollBack;
@@ -103,27 +129,27 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     const isLocked = createGate();
     const mayEnd = createGate();
     const first = adapter.runInTransaction(async (ctx) => {
-      assert.equal(await recurring.lockRecurring({ ctx, id: "nightly" }), undefined);
+      assert.deepEqual(await recurring.lockRecurring({ ctx, ids: ["nightly"] }), [undefined]);
       isLocked.open();
       await mayEnd.opened;
-      await recurring.putRecurring({ ctx, job: newRecurring({ tickHistory: "first" }) });
+      await recurring.putRecurring({ ctx, jobs: [newRecurring({ tickHistory: "first" })] });
     });
     await isLocked.opened;
     const second = retryTransient({ adapter }, () =>
-      adapter.runInTransaction((ctx) => recurring.lockRecurring({ ctx, id: "nightly" })),
+      adapter.runInTransaction((ctx) => recurring.lockRecurring({ ctx, ids: ["nightly"] })),
     );
     mayEnd.open();
     await first;
-    assert.equal((await second)?.tickHistory, "first");
+    assert.equal((await second)[0]?.tickHistory, "first");
   });
 
   test("refuses what needs a transaction without one", async ({ adapter }) => {
     const recurring = recurringOf(adapter);
     const ctx = {};
     for (const call of [
-      () => recurring.lockRecurring({ ctx, id: "a" }),
+      () => recurring.lockRecurring({ ctx, ids: ["a"] }),
       () => recurring.lockDueRecurring({ ctx, limit: 1, timeZoneVersion: null }),
-      () => recurring.putRecurring({ ctx, job: newRecurring() }),
+      () => recurring.putRecurring({ ctx, jobs: [newRecurring()] }),
       () => recurring.advanceRecurring({ ctx, jobs: [newRecurring()] }),
     ])
       await assert.rejects(call, StateNotInTransactionError);
@@ -136,5 +162,39 @@ export const describeRecurringJobs = ({ testAlone: test }: StateSuite): void => 
     assert.equal((await reload(job)).recurrence, recurrence);
     assert.equal((await run(job)).recurrence, recurrence);
     assert.equal((await adapter.getJobs({ jobIds: [(await start()).id] }))[0]?.recurrence, null);
+  });
+
+  test("a filter by recurring job finds what it has started", async (scenario) => {
+    const { adapter, startMany, run } = scenario;
+    const by = (id: string): string => JSON.stringify({ id, nominalAt: 1, missed: 0 });
+    const odd = `it's "nightly", \\ 日本`;
+    const [first] = await startMany([
+      { input: "a", recurrence: by(odd) },
+      { input: "b", recurrence: by(odd) },
+      { input: "c", recurrence: by("hourly") },
+      { input: "d" },
+    ]);
+    await run(first!);
+    const cases: [JobFilter, string[]][] = [
+      [{ recurringJobIds: [odd] }, ["a", "b"]],
+      [{ recurringJobIds: [odd, "hourly"] }, ["a", "b", "c"]],
+      [{ recurringJobIds: [odd], statuses: ["pending"] }, ["b"]],
+      [{ recurringJobIds: [odd], statuses: ["completed", "running"] }, ["a"]],
+      [{ recurringJobIds: ["night"] }, []],
+      [{ recurringJobIds: [] }, []],
+    ];
+    for (const [filter, expected] of cases) {
+      const { jobs } = await adapter.listJobs({ filter, order: "oldest", limit: 100, after: null });
+      assert.deepEqual(jobs.map(({ input }) => input).sort(), expected, JSON.stringify(filter));
+      const counts = await adapter.countJobs({ filter });
+      assert.equal(
+        counts.reduce((sum, { count }) => sum + count, 0),
+        expected.length,
+      );
+    }
+    const call = { filter: { recurringJobIds: [odd] }, order: "newest", limit: 1 } as const;
+    const page = await adapter.listJobs({ ...call, after: null });
+    const rest = await adapter.listJobs({ ...call, after: page.next });
+    assert.deepEqual([page.jobs.length, rest.jobs.length, rest.next], [1, 1, null]);
   });
 };

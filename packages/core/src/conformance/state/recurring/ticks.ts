@@ -49,6 +49,19 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
     assert.deepEqual(idsOf((await lockDue(adapter)).jobs), ["due"]);
   });
 
+  test("finds those that a later clock has computed when asked to", async ({ adapter }) => {
+    const ahead = { runsAt: baseTime + 7_200_000, computedAt: baseTime + 60_001 };
+    await put(adapter, { id: "ahead", ...ahead });
+    await put(adapter, { id: "ahead, paused", ...ahead, paused: true });
+    await put(adapter, { id: "ahead, ended", ...ahead, runsAt: null });
+    await put(adapter, { id: "tolerated", ...ahead, computedAt: baseTime + 60_000 });
+    await put(adapter, { id: "due", runsAt: baseTime });
+    assert.deepEqual(idsOf((await lockDue(adapter, { timeZoneVersion: "" })).jobs), ["due", "ahead"]);
+    assert.deepEqual(idsOf((await lockDue(adapter)).jobs), ["due"]);
+    const later = { timeZoneVersion: "", now: baseTime + 1 };
+    assert.deepEqual(idsOf((await lockDue(adapter, later)).jobs), ["due"]);
+  });
+
   test("takes its time from the store's clock", async ({ adapter }) => {
     const before = await adapter.getTime();
     const { now } = await adapter.runInTransaction((ctx) =>
@@ -67,6 +80,7 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
       lastSequenceId,
       tickHistory: '{"started":1}',
       timeZoneVersion: "2",
+      computedAt: baseTime + 5,
     };
     const ended = {
       nextNominalAt: null,
@@ -74,6 +88,7 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
       lastSequenceId: null,
       tickHistory: "end",
       timeZoneVersion: "",
+      computedAt: baseTime + 6,
     };
     const recurring = recurringOf(adapter);
     await adapter.runInTransaction(async (ctx) => {
@@ -105,9 +120,9 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
     await put(adapter, { id: "locked" });
     const recurring = recurringOf(adapter);
     await adapter.runInTransaction(async (ctx) => {
-      const changed = await recurring.lockRecurring({ ctx, id: "changed" });
-      await recurring.putRecurring({ ctx, job: { ...changed!, paused: false }, now: baseTime });
-      await recurring.lockRecurring({ ctx, id: "locked" });
+      const [changed] = await recurring.lockRecurring({ ctx, ids: ["changed"] });
+      await recurring.putRecurring({ ctx, jobs: [{ ...changed!, paused: false }], now: baseTime });
+      await recurring.lockRecurring({ ctx, ids: ["locked"] });
       const call = { ctx, limit: 10, timeZoneVersion: null, now: baseTime };
       assert.deepEqual(idsOf((await recurring.lockDueRecurring(call)).jobs), ["changed", "locked"]);
       assert.deepEqual(idsOf((await recurring.lockDueRecurring(call)).jobs), ["changed", "locked"]);
@@ -153,10 +168,10 @@ export const describeRecurringTicks = ({ testAlone: test }: StateSuite): void =>
     const isLocked = createGate();
     const mayEnd = createGate();
     const edit = adapter.runInTransaction(async (ctx) => {
-      const job = await recurring.lockRecurring({ ctx, id: "nightly" });
+      const [job] = await recurring.lockRecurring({ ctx, ids: ["nightly"] });
       isLocked.open();
       await mayEnd.opened;
-      await recurring.putRecurring({ ctx, job: { ...job!, paused: true } });
+      await recurring.putRecurring({ ctx, jobs: [{ ...job!, paused: true }] });
     });
     await isLocked.opened;
     const ticking = lockDue(adapter);

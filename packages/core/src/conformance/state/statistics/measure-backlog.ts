@@ -18,6 +18,8 @@ const measure = async (
 
 const nothing = {
   runnable: 0,
+  throttled: 0,
+  overdue: 0,
   later: 0,
   running: 0,
   expired: 0,
@@ -73,6 +75,23 @@ export const describeMeasureBacklog = ({ testAlone: test }: StateSuite): void =>
     // What was for later comes due, whether or not anybody has claimed since.
     const due = (await measure(scenario, 100, baseTime + 60_000))[0];
     assert.deepEqual([due?.runnable, due?.later], [2, 0]);
+  });
+
+  test("jobs past `expireAfterMs` are not runnable", async (scenario) => {
+    if (scenario.adapter.edits === undefined) return;
+    const late = { expireAfterMs: 1_000 };
+    await scenario.start(late, baseTime - 5_000);
+    await scenario.start({ ...late, priority: 3 }, baseTime - 4_000);
+    await scenario.start(late, baseTime - 500);
+    await scenario.start({}, baseTime - 200);
+    const counts = async (now: number) =>
+      (await measure(scenario, 100, now)).map(({ runnable, overdue, oldestRunnableAt }) => [
+        runnable,
+        overdue,
+        oldestRunnableAt,
+      ]);
+    assert.deepEqual(await counts(baseTime), [[2, 2, baseTime - 500]]);
+    assert.deepEqual(await counts(baseTime + 500), [[1, 3, baseTime - 200]]);
   });
 
   test("counts up to the cap, and finds the oldest beyond it", async (scenario) => {
