@@ -72,7 +72,9 @@ const openRedis = async () => {
   const open = async () => {
     const client = new Redis({ sentinels, name: servers.name, sentinelRetryStrategy: () => 200 });
     client.on("error", () => {});
-    const adapter = await createRedisNotifyAdapter({ notifyProvider: createIoredisNotifyProvider(client) });
+    const adapter = await createRedisNotifyAdapter({
+      notifyProvider: createIoredisNotifyProvider({ client }),
+    });
     return { client, adapter };
   };
   const [starting, working] = await Promise.all([open(), open()]);

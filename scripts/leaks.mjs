@@ -34,15 +34,26 @@ const countObjects = () =>
     ]),
   );
 
+/** The fewest of several looks: a worker that runs has one timer more while it asks the store, and a leak is always there. */
+const fewestResources = async () => {
+  let timers = Infinity;
+  let resources = Infinity;
+  for (let look = 0; look < 20; look += 1) {
+    await pause(11);
+    timers = Math.min(timers, countTimers());
+    resources = Math.min(resources, process.getActiveResourcesInfo().length);
+  }
+  return { timers, resources };
+};
+
 const measure = async () => {
-  // What is only waiting for its turn gets it.
-  await pause(50);
+  const { timers, resources } = await fewestResources();
   for (let round = 0; round < 3; round += 1) globalThis.gc();
   return {
     heapBytes: process.memoryUsage().heapUsed,
     externalBytes: process.memoryUsage().external,
-    timers: countTimers(),
-    resources: process.getActiveResourcesInfo().length,
+    timers,
+    resources,
     processListeners: countProcessListeners(),
     objects: countObjects(),
   };

@@ -25,6 +25,16 @@ plant("status not checked: outcomes of jobs that do not run are taken", [
   'if (state.status !== "running")',
   "if (false)",
 ]);
+plant("completion deletes a job whose tree goes on", [
+  "store/rules/checks.js",
+  "ties?.hasDescendants !== true",
+  "true",
+]);
+plant("completion deletes a job that another one waits for", [
+  "store/rules/checks.js",
+  "ties?.hasDependants !== true",
+  "true",
+]);
 plant("version not raised", [
   "store/rules/transitions.js",
   "leaseVersion: row.leaseVersion + 1",
@@ -163,8 +173,8 @@ plant("priority ignored", [
 ]);
 plant("heartbeat of a lost lease revives it", [
   "memory/leases.js",
-  "if (refusal !== undefined)\n            return refusal;\n        const leasedUntil",
-  'if (refusal !== undefined && refusal.reason !== "lease_expired")\n            return refusal;\n        const leasedUntil',
+  "if (refusal !== undefined)\n            return refusal;\n        update(rows, record, renewed",
+  'if (refusal !== undefined && refusal.reason !== "lease_expired")\n            return refusal;\n        update(rows, record, renewed',
 ]);
 plant("leases reaped too early", [
   "memory/leases.js",
@@ -209,19 +219,15 @@ plant(
 );
 plant("lookup of a lost start has no deadline", [
   "engine/dispatch.js",
-  "recover(error, args, calls)",
-  "recover(error, args, adapter)",
+  "{ getJobs: calls.getJobs,",
+  "{ getJobs: (given) => adapter.getJobs(given),",
 ]);
 plant("store calls have no deadline", [
   "engine/dispatch.js",
-  "return withDeadline(call, deadlineMs, () =>",
-  "return call ?? (() =>",
+  "return withDeadline(run(args), deadlineMs, tooLate, clock);",
+  "return run(args);",
 ]);
-plant("repeated start taken for a duplicate id", [
-  "engine/dispatch.js",
-  "return recover ? call.catch(",
-  "return false ? call.catch(",
-]);
+plant("repeated start taken for a duplicate id", ["engine/dispatch.js", "if (recover)", "if (false)"]);
 
 // The worker.
 
@@ -304,6 +310,21 @@ plant("poison job takes its neighbours along", [
   "job.expiredLeases > 0 && job.attempt >= attemptLimit(worker, job)",
   "false",
 ]);
+plant("a suspect that was claimed and never began is charged", [
+  "store/rules/checks.js",
+  "expiredLeases > attempt - limit && attempt - limit <= mostFreeExpiries",
+  "attempt < limit || expiredLeases < 0",
+]);
+plant("a suspect that has begun is not charged", [
+  "store/rules/transitions.js",
+  "lastAttempt === undefined ? row.expiredLeases : 0 - Math.abs(row.expiredLeases)",
+  "row.expiredLeases",
+]);
+plant("a suspect that was released is none any more", [
+  "store/rules/transitions.js",
+  "expiredLeases: Math.abs(row.expiredLeases)",
+  "expiredLeases: Math.max(0, row.expiredLeases)",
+]);
 plant("stop leaks the buffered leases", [
   "worker/consumer.js",
   "stopListening();\n            releaseBuffered();",
@@ -355,7 +376,7 @@ plant("a job that failed in the transaction of its batch counts as completed", [
 plant("a batch takes no slot", ["worker/slots.js", "calls += 1;", "if (!batchOf(jobs[0])) calls += 1;"]);
 plant("stop leaks the leases of jobs that wait for a fuller batch", [
   "worker/slots.js",
-  "...batches.flatMap((batch) => batch.buffer.drain()),",
+  "...slots.batches.flatMap(takeBatches),",
   "",
 ]);
 plant("a batch that has lost all of its jobs keeps its slot for ever", [
@@ -369,7 +390,7 @@ plant("a batch that has lost all of its jobs keeps its slot for ever", [
 
 plant("bulk start with a duplicate does not recognise itself", [
   "engine/lost-replies.js",
-  "found === undefined ? job.deduplication === null : !isSameJob(job, found)",
+  "found === undefined ? job.deduplication === null && !store.mayVanish(job) : !isSameJob(job, found)",
   "found === undefined || !isSameJob(job, found)",
 ]);
 

@@ -62,10 +62,34 @@ plant("raised limit of groups has no effect", [
   "assign(rows.journal, scope, { rule, bucketFullAt: edited });",
   "assign(rows.journal, scope, { rule: { ...rule, perGroup: before.perGroup ?? rule.perGroup }, bucketFullAt: edited });",
 ]);
+plant("limit of groups that is not named is removed", [
+  "store/rules/limits.js",
+  "const after = changedLimits(before ?? noLimits, change ?? noLimits);",
+  "const after = changedLimits(noLimits, change ?? noLimits);",
+]);
+plant("weights that are not named are removed", [
+  "store/rules/limits.js",
+  "...Object.entries(before), ...Object.entries(change)",
+  "...Object.entries(change)",
+]);
+plant("pause with an end never ends", [
+  "store/rules/pauses.js",
+  "paused && (pausedUntil === null || pausedUntil > now)",
+  "paused",
+]);
+plant(
+  "pause of a group is ignored",
+  ["memory/limits.js", "const isPaused = (group.pausedUntil ?? 0) > now;", "const isPaused = false;"],
+  [
+    "store/rules/turns.js",
+    "if (stoppedBy === null && pausedUntil !== null && pausedUntil > now)",
+    "if (false)",
+  ],
+);
 plant("pause of a type is ignored", [
   "store/rules/limits.js",
-  'return rule.paused ? "paused"',
-  'return rule.paused && rule.typeName === null ? "paused"',
+  'return isPausedAt(rule, now) ? "paused"',
+  'return isPausedAt(rule, now) && rule.typeName === null ? "paused"',
 ]);
 plant("retry in an ordered group goes to the back", [
   "memory/groups.js",
@@ -88,6 +112,11 @@ plant(
 );
 plant("last lease does not stop an ordered group", ["memory/leases.js", "stopGroup(rows, row);", ";"]);
 plant("redriving does not lift the stop", ["memory/outcomes.js", "resume(rows, job, job.id);", ""]);
+plant("redriving any failed job of a group lifts the stop", [
+  "memory/groups.js",
+  "if (!isStopped || (stoppedBy ?? place.stoppedBy) !== place.stoppedBy)",
+  "if (!isStopped)",
+]);
 plant("token is not spent", [
   "store/rules/turns.js",
   "spendTokens(rate, bucketFullAt, now, 1)",
@@ -98,10 +127,15 @@ plant("bucket is full after an edit", [
   "? 0 : keepSpent(after, bucketFullAt, now)",
   "? 0 : 0",
 ]);
-plant("interval between tokens forgets the burst", [
+plant("interval between tokens forgets what the bucket holds", [
   "store/rules/limits.js",
-  "/ (limit - burst + 1));",
-  "/ limit);",
+  "limit - bucketSize(rate) + 1",
+  "limit",
+]);
+plant("burst lowers the sustained rate", [
+  "store/rules/limits.js",
+  "burst === null ? limit - bucketSize(rate) + 1 : limit",
+  "limit - bucketSize(rate) + 1",
 ]);
 plant("group back from idle keeps its old virtual time", [
   "memory/limits.js",

@@ -31,9 +31,20 @@ plant("outcomes.ts", [
   [
     "an attempt is written before the job has failed",
     [
-      "  update(rows, record, afterOutcome(record.row, outcome, now));\n  const attempt = attemptOf(outcome, now);\n  if (attempt !== undefined) recordAttempt(rows, record, attempt);",
-      "  const attempt = attemptOf(outcome, now);\n  if (attempt !== undefined) recordAttempt(rows, record, attempt);\n  update(rows, record, afterOutcome(record.row, outcome, now));",
+      "  update(rows, record, afterOutcome(record.row, outcome, now));\n  if (attempt !== undefined) recordAttempt(rows, record, attempt);",
+      "  if (attempt !== undefined) recordAttempt(rows, record, attempt);\n  update(rows, record, afterOutcome(record.row, outcome, now));",
     ],
+  ],
+  [
+    "a job that is cancelled while it runs loses its attempt",
+    [
+      "  if (attempt !== undefined) recordAttempt(rows, record, attempt);\n  return { sequenceId",
+      "  return { sequenceId",
+    ],
+  ],
+  [
+    "a job that is completed from outside loses its attempt",
+    ["interruptedAttempt(record.row, outcome.kind, now)", "undefined"],
   ],
   [
     "a fingerprint survives a redrive",
@@ -49,12 +60,15 @@ plant("outcomes.ts", [
 ]);
 
 plant("leases.ts", [
-  ["reaping writes no attempt", ["    recordAttempt(rows, record, attempt);\n", ""]],
+  [
+    "reaping writes no attempt",
+    ["    recordAttempt(rows, record, attempt, call.fingerprint ?? null);\n", ""],
+  ],
   [
     "reaping writes the attempt of the job as it is afterwards",
     [
-      "recordAttempt(rows, record, attempt);",
-      "recordAttempt(rows, record, expiredAttempt(record.row, call));",
+      "recordAttempt(rows, record, attempt, call.fingerprint ?? null);",
+      "recordAttempt(rows, record, expiredAttempt(record.row), call.fingerprint ?? null);",
     ],
   ],
 ]);
@@ -110,10 +124,7 @@ plant("history.ts", [
       "[...record.attempts.slice(1 - mostAttempts), attempt]",
     ],
   ],
-  [
-    "a retry gives a fingerprint",
-    ['record.row.status === "failed" ? attempt.fingerprint : null', "attempt.fingerprint"],
-  ],
+  ["a retry gives a fingerprint", ['record.row.status === "failed" ? fingerprint : null', "fingerprint"]],
   ["a report of old counts is stored", ["from >= now - maxAgeMs", "true"]],
   ["a report at the very bound is dropped", ["from >= now - maxAgeMs", "from > now - maxAgeMs"]],
   [

@@ -188,9 +188,10 @@ plant("recurring.ts", [
     ['{ timeZoneVersion: { $gt: "", $lt: timeZoneVersion } }', '{ timeZoneVersion: { $lt: "" } }'],
   ],
   [
-    "an id without a recurring job is not locked",
-    ["await lockKeys({ collections, session }, [lockId(id)]);", ""],
+    "a clock that was set back is not noticed",
+    ["{ computedAt: { $gt: new Date(now + clockToleranceMs) } },", ""],
   ],
+  ["an id without a recurring job is not locked", ["await lockMissing(store, session, missing);", ""]],
   [
     "a tick does not try the locks first",
     ["const unlocked = await findUnlocked(store, others);", "const unlocked = new Set(others);"],

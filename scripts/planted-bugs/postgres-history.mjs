@@ -5,7 +5,7 @@ import { plantIn } from "./plant-in.mjs";
 const { bugs, plant } = plantIn("packages/postgres/src");
 export const postgresHistoryBugs = bugs;
 
-plant("jobs/commit.ts", [
+plant("jobs/apply-outcomes.ts", [
   [
     "an outcome writes no attempt",
     ["FROM applied WHERE lease_version IS NOT NULL", "FROM applied WHERE false"],
@@ -17,11 +17,18 @@ plant("jobs/commit.ts", [
   ["an attempt ended when it began", ["${now} AS ended_at", "started_at AS ended_at"]],
 ]);
 
-plant("jobs/commit.ts", [
+plant("jobs/apply-outcomes.ts", [
   ["a completion writes an attempt", ['kind === "complete" ? undefined : note', "note"]],
   [
     "all attempts of a batch have the deployment of the first",
     ['"deployment", type: "text",', '"deployment", type: "text", required: true,'],
+  ],
+]);
+
+plant("jobs/commit.ts", [
+  [
+    "a job that is completed from outside loses its attempt",
+    ["leaseToken === null ? [{ job, by: kind }] : []", "leaseToken === undefined ? [{ job, by: kind }] : []"],
   ],
 ]);
 
@@ -37,7 +44,13 @@ plant("jobs/leases.ts", [
     "a reaped job fails without its fingerprint",
     ["ELSE $6::text END", "ELSE nullif($6::text, $6::text) END"],
   ],
-  ["the attempt of a reaped job has no error", ['error: "$3"', 'error: "NULL"']],
+]);
+
+plant("jobs/cancel.ts", [
+  [
+    "a job that is cancelled while it runs loses its attempt",
+    ['open.map((job) => ({ job, by: "cancel" }))', "[]"],
+  ],
 ]);
 
 plant("jobs/promote.ts", [

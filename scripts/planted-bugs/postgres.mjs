@@ -27,7 +27,7 @@ plant("jobs/claim.ts", [
   ["a claim of many types ignores the requests' limits", ["LIMIT asked.most", "LIMIT asked.most + 100"]],
   [
     "what has just fallen due is passed over by what is ready",
-    ["($9::boolean AND (${someAreDueSql(tables, attemptsLeft)})) THEN", "($9::boolean AND false) THEN"],
+    ["`$9::boolean AND (${someAreDueSql(tables, attemptsLeft)})`", '"$9::boolean AND false"'],
   ],
   ["a claim does not count as an attempt", ["attempt = j.attempt + 1,", "attempt = j.attempt,"]],
   [
@@ -143,7 +143,7 @@ plant("migrations/functions/claim.ts", [
   [
     "a stopped group goes on",
     [
-      "waits AND ${of}.stopped_by IS NULL AND has_room AND",
+      "waits AND NOT ${isHeldSql(of)} AND has_room AND",
       "waits AND has_room AND",
       "migrations/functions/shared.ts",
     ],
@@ -164,7 +164,7 @@ plant("migrations/functions/claim.ts", [
   ],
   [
     "a paused type is served",
-    ["WHERE NOT coalesce(rule.paused, false)", "WHERE true", "migrations/functions/shared.ts"],
+    ["WHERE NOT coalesce(${leftOut}, false)", "WHERE true", "migrations/functions/shared.ts"],
   ],
   [
     "an expired lease promises work though its limit stays reached",
@@ -198,10 +198,9 @@ plant("recurring.ts", [
   ],
   ["a tick ignores its limit", ["LIMIT ${limit}::int", "LIMIT ${limit}::int + 10"]],
   ["a tick begins with the latest", ["ORDER BY runs_at, id LIMIT", "ORDER BY runs_at DESC, id LIMIT"]],
-  [
-    "times by old zone data stay",
-    ["OR runs_at IS NOT NULL AND time_zone_version <> ''", "OR false AND time_zone_version <> ''"],
-  ],
+  ["times by old zone data stay", ["AND (time_zone_version <> ''", "AND (false AND time_zone_version <> ''"]],
+  ["a clock that was set back is not noticed", [" OR ${wasSetBack})", ")"]],
+  ["when a time was computed is forgotten", ["computed_at = a.computed_at,", "computed_at = r.computed_at,"]],
   ["what has fired stays due", ["runs_at = a.runs_at,", "runs_at = r.runs_at,"]],
   [
     "the nominal time does not move on",
@@ -223,11 +222,11 @@ plant("recurring.ts", [
 ]);
 
 plant("recurring.ts", [
+  ["an id that is not there yet is not locked", ["pg_advisory_xact_lock(key)", "abs(key)"]],
   [
-    "an id that is not there yet is not locked",
-    ["pg_advisory_xact_lock(hashtextextended(", "abs(hashtextextended("],
+    "a change does not lock the row",
+    ["WHERE id = ANY ($1::text[]) ORDER BY id FOR UPDATE`", "WHERE id = ANY ($1::text[]) ORDER BY id`"],
   ],
-  ["a change does not lock the row", ["WHERE id = $1::text FOR UPDATE`", "WHERE id = $1::text`"]],
   ["a changed one keeps its old time", ["runs_at = excluded.runs_at,", "runs_at = r.runs_at,"]],
   ["a pause is not stored", ["paused = excluded.paused,", "paused = r.paused,"]],
   [
@@ -254,7 +253,7 @@ plant("recurring.ts", [
   ["a page begins with the last one of the page before", ["id > coalesce(", "id >= coalesce("]],
 ]);
 
-plant("jobs/commit.ts", [
+plant("jobs/apply-outcomes.ts", [
   ["the plain statement ends jobs that are counted", ["AND j.counted_in IS NULL", "AND true"]],
   ["an outcome leaves its job counted", [', counted_in = NULL"}', '"}']],
   [
@@ -276,6 +275,20 @@ plant("jobs/commit.ts", [
 plant("jobs/leases.ts", [
   ["reaping inserts no delta", ["await insertDeltas(database, ctx, deltas);", ""]],
   ["a reaped job stays counted", ["  counted_in = NULL,\n", ""]],
+  [
+    "a last attempt that begins keeps the expired leases",
+    [
+      "CASE WHEN lease.last_attempt IS NULL THEN j.expired_leases ELSE -abs(j.expired_leases) END",
+      "j.expired_leases",
+    ],
+  ],
+]);
+
+plant("providers/postgres-js.ts", [
+  [
+    "transactions begin behind other statements",
+    ["takeTurn(true, () => sql.begin(begin, work))", "sql.begin(begin, work)"],
+  ],
 ]);
 
 plant("jobs/cancel.ts", [
@@ -300,8 +313,92 @@ plant("limits/set-rule.ts", [
   ],
 ]);
 
-plant("limits/deltas.ts", [
-  ["a first limit does not count what runs", ["`-count(*) FILTER", "`0 * count(*) FILTER"]],
+plant("migrations/functions/claim.ts", [
+  [
+    "priority does not count between types of a queue with rules",
+    ["ORDER BY c.priority, c.due_at, c.position", "ORDER BY c.due_at, c.position"],
+  ],
+  [
+    "a job of a type overtakes the group that is in turn",
+    ["OVER (ROWS UNBOUNDED PRECEDING)", "OVER (ROWS CURRENT ROW)"],
+  ],
+  [
+    "a type of lower priority fills what a portion leaves",
+    ["IF v_more.has_more THEN v_bound := least(v_bound, v_more.bound); END IF;", ""],
+  ],
+]);
+
+plant("jobs/claim-cursors.ts", [
+  ["a cursor never goes back", ["clock() < cursor.expiresAt", "clock() < Infinity"]],
+  ["a cursor stays when jobs are put back", ["forgetAll: () => cursors.clear()", "forgetAll: () => {}"]],
+  [
+    "a range of which nothing was claimed begins behind its waiting jobs",
+    [
+      "=== request) places.set(range.number, placeOf(last));",
+      "=== request) places.set(range.number, { ...placeOf(last), dueAt: jobs[0]!.lastAttemptAt! });",
+    ],
+  ],
+]);
+
+plant("jobs/claim.ts", [
+  ["a claim behind a cursor overlooks a higher priority", ["? higherPrioritySql(tables)", '? "false"']],
+]);
+
+plant("limits/rules.ts", [
+  [
+    "rules of an open transaction are kept after its rollback",
+    ['if (rows[0]?.["is_committed"] !== true)', "if (rows.length === 0)"],
+  ],
+  [
+    "a type is registered over another connection",
+    ["await atomically(given, async", "await atomically(undefined, async"],
+  ],
+]);
+
+plant("limits/set-rule.ts", [
+  [
+    "a first limit does not count what runs",
+    ["if (isCounted || begins(before, after) || begins(groupsBefore, groupsAfter)) await insert(true);", ""],
+  ],
+  [
+    "a rule in a transaction holds up claims until it commits",
+    [
+      "  // Changes of rules wait for one another,",
+      "  await lockQueue(database, call.ctx, queue);\n  // Changes of rules wait for one another,",
+    ],
+  ],
+]);
+
+plant("migrations/functions/apply-edits.ts", [
+  [
+    "a new limit does not count jobs that were locked",
+    [
+      "IF NOT ${schema}.limit_count_running(p_queue) AND p_at >= e.count_until",
+      "IF ${schema}.limit_count_running(p_queue) IS NOT NULL",
+    ],
+  ],
+  [
+    "groups after the first thousand stay throttled after an edit",
+    [
+      "UPDATE ${limitEdit} AS m SET after_key = v_keys[${groupsPerEdit}] WHERE m.number = e.number;",
+      "DELETE FROM ${limitEdit} AS m WHERE m.number = e.number;",
+    ],
+  ],
+]);
+
+plant("migrations/functions/delete-idle-groups.ts", [
+  [
+    "groups with one job each are never deleted",
+    ["u.served_virtual_time + ${virtualTimePerJob}", "u.served_virtual_time"],
+  ],
+  ["groups are deleted while their tokens are spent", ["AND o.bucket_full_at <= v_us ", ""]],
+]);
+
+plant("migrations/functions/apply-deltas.ts", [
+  [
+    "redriving any failed job of a group resumes it",
+    ["gone.resumed_by = stop.stopped_by", "gone.resumed_by IS NOT NULL"],
+  ],
 ]);
 
 plant("jobs/promote.ts", [
@@ -400,17 +497,55 @@ plant("jobs/leases.ts", [
 
 plant("jobs/leases.ts", [
   ["a job is looked at and not locked", ["WHERE j.id = $2 FOR NO KEY UPDATE`", "WHERE j.id = $2`"]],
-  ["many jobs are looked at and not locked", ["ORDER BY j.id FOR NO KEY UPDATE`", "ORDER BY j.id`"]],
+  [
+    "many jobs are looked at and not locked",
+    ["ORDER BY j.id FOR NO KEY UPDATE\n),\nvalid", "ORDER BY j.id\n),\nvalid"],
+  ],
   [
     "many jobs are locked in whatever order",
-    ["ORDER BY j.id FOR NO KEY UPDATE`", "ORDER BY j.id DESC FOR NO KEY UPDATE`"],
+    ["ORDER BY j.id FOR NO KEY UPDATE\n),\nvalid", "ORDER BY j.id DESC FOR NO KEY UPDATE\n),\nvalid"],
+  ],
+  [
+    "an ended job counts as locked among many",
+    ["locked.is_plain AND locked.leased_until IS NOT NULL", "locked.is_plain"],
+  ],
+  [
+    "a lost lease counts as locked among many",
+    ["IS NOT NULL AND locked.lease_token = lease.token", "IS NOT NULL"],
+  ],
+  [
+    "an expired lease counts as locked among many",
+    ["(jobs = $4::int AND leased_until > now)", "(jobs = $4::int)"],
   ],
 ]);
 
-plant("jobs/commit.ts", [
+plant("jobs/discard.ts", [
   ["an outcome does not check the token", ["AND j.lease_token = o.token AND (j.due_at", "AND (j.due_at"]],
-  ["an outcome is taken after the lease has run out", ["AND (j.due_at > ${now} OR o.locked)", ""]],
-  ["an outcome does not check the status", ["AND (j.status = 'running') IS TRUE AND", "AND"]],
+  ["an outcome is taken after the lease has run out", ["AND (j.due_at > ${present} OR o.locked)", ""]],
+  ["an outcome does not check the status", ["(j.status = 'running') IS TRUE AND j", "j"]],
+  [
+    "a deletion does not check the lease",
+    ["AND ${leaseCheckSql(now)} AND ${isDiscardableSql", "AND ${isDiscardableSql"],
+  ],
+  [
+    "a job is deleted that others wait for",
+    ["j.root_sequence_id AND NOT j.has_dependants", "j.root_sequence_id"],
+  ],
+  ["a job with a deduplication key is deleted", ["AND j.deduplication_key IS NULL AND", "AND"]],
+  ["a job with attempts in the history is deleted", ["AND j.lease_version = 1 AND", "AND"]],
+  ["a job is deleted under the jobs that it has started", ["LIMIT 1) IS NULL", "LIMIT 0) IS NULL"]],
+  [
+    "a batch of deletions reports all as deleted",
+    ["WHEN (SELECT count(*) FROM discarded) < $2::int", "WHEN $2::int < 0"],
+  ],
+]);
+
+plant("jobs/apply-outcomes.ts", [
+  ["the last statement deletes jobs that are to be kept", ["AND o.discard AND", "AND"]],
+  [
+    "the last statement completes nothing beside what it deletes",
+    ["AND (SELECT count(*) FROM discarded) < $2::int AND", "AND (SELECT count(*) FROM discarded) < 0 AND"],
+  ],
   [
     "the end of a sequence that others wait for is not passed on",
     ["AND (NOT j.has_dependants OR", "AND (true OR"],
@@ -452,16 +587,13 @@ plant("jobs/commit.ts", [
   [
     "what follows from a completion is left out",
     [
-      ".filter(completesSequence)",
-      '.filter((outcome) => completesSequence(outcome) && outcome.jobId === "")',
+      ".filter(({ outcome }) => completesSequence(outcome))",
+      '.filter(({ outcome }) => completesSequence(outcome) && outcome.jobId === "")',
     ],
   ],
   [
     "what follows from a failure is left out",
-    [
-      '.filter((outcome) => outcome.kind === "fail")',
-      '.filter((outcome) => outcome.kind === "fail" && outcome.jobId === "")',
-    ],
+    ['outcome.kind === "fail" ? [{ ...job', 'outcome.kind === "fail" && outcome.jobId === "" ? [{ ...job'],
   ],
 ]);
 
@@ -573,9 +705,12 @@ plant("jobs/deduplication.ts", [
 
 plant("jobs/create.ts", [
   [
-    "a taken id in a transaction is inserted all the same",
-    ["WHERE NOT EXISTS (SELECT FROM taken)", ""],
-    ['lookFirst ? isTaken : "false"', '"false"'],
+    "a taken id in a transaction leaves the other jobs of the call",
+    ["await removeInserted(database, ctx, insertions, new Set(taken));", ""],
+  ],
+  [
+    "a taken id in a transaction is not reported",
+    ["const taken = rows.filter((row)", "const taken = rows.slice(1).filter((row)"],
   ],
   ["a place in a sequence is given twice", [">= job.sequenceIndex,", "> job.sequenceIndex,"]],
   [
@@ -706,5 +841,43 @@ plant("jobs/edits.ts", [
       "deduplication_open = CASE WHEN j.deduplication_open THEN false ELSE j.deduplication_open END\nFROM late",
       "deduplication_open = j.deduplication_open\nFROM late",
     ],
+  ],
+]);
+
+plant("limits/set-rule.ts", [
+  [
+    "a rate of one group that is edited keeps the bucket of the old one",
+    ["(boundAfter(was.rate, is.rate, rules.now) ?? -1)", "-1"],
+  ],
+  [
+    "an edit of the rate of all groups changes the buckets of named groups",
+    ["arrayLiteral(namedKeys([...rules.types, before, after]))", "arrayLiteral([])"],
+  ],
+]);
+plant("limits/read.ts", [
+  [
+    "a page of groups begins with the last group of the page before",
+    ["g.group_key > $3::text", "g.group_key >= $3::text"],
+  ],
+]);
+plant("limits/due-jobs.ts", [
+  [
+    "the backlog forgets that an expired lease of an ordered group goes first",
+    ["const waits = busy > 0 || freedFirst ||", "const waits = busy > 0 ||"],
+  ],
+  [
+    "the head of an ordered group is runnable although it has waited too long",
+    ['row["head_overdue"] === true ? 0 : 1', "1"],
+  ],
+  [
+    "jobs with expired leases hold slots in the backlog",
+    ["count(*) FILTER (WHERE NOT free) AS busy", "count(*) AS busy"],
+  ],
+]);
+
+plant("limits/explain.ts", [
+  [
+    "an explanation leaves out running jobs that a new limit has not counted",
+    ["AND ${scope} AND NOT (${isFree})", "AND ${scope} AND j.counted_in IS NOT NULL AND NOT (${isFree})"],
   ],
 ]);

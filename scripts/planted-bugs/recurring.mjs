@@ -45,7 +45,37 @@ plant("recurring/cron.ts", [
 ]);
 
 plant("recurring/timetable.ts", [
-  ["jitter goes past the next time", ["Math.min(runsAt, nextNominalAt - 1)", "runsAt"]],
+  ["jitter goes past the next time", ["Math.min(jitterMs, nextNominalAt - nominalAt)", "jitterMs"]],
+  [
+    "a jitter longer than the interval piles up before the next time",
+    [
+      "nominalAt + (hash(`${id} ${nominalAt}`) % widthMs)",
+      "nominalAt + Math.min(hash(`${id} ${nominalAt}`) % jitterMs, widthMs - 1)",
+    ],
+  ],
+]);
+
+plant("recurring/timetable.ts", [
+  [
+    "after the clock was set back, times come twice",
+    ["repeated + shiftMs;", "repeated;"],
+    ["timetable.next(after - shiftMs)", "timetable.next(after)", "recurring/timetable.ts"],
+  ],
+  ["after a second set-back, times come twice", ["((before?.shiftMs ?? 0) % longestShiftMs) + 1", "1"]],
+  ["a clock that is set back silences recurring jobs", ["timetable.count(now, until, 2) > 1", "false"]],
+  ["a night comes twice when the clock is set back", ["timetable.count(now, until, 2) > 1", "true"]],
+]);
+
+plant("recurring/change.ts", [
+  ["a clock that is a little behind brings a time twice", ["Math.max(now, row?.computedAt ?? now)", "now"]],
+]);
+
+plant("worker/maintenance.ts", [
+  ["the first recurring job of another process is seen late", ["listening.isInProcess", "false"]],
+  [
+    "a worker does not notice that the clock is set back",
+    ["if ((dueIn > 0 || lastReading", "if (false && (dueIn > 0 || lastReading"],
+  ],
 ]);
 
 plant("recurring/decide-tick.ts", [
@@ -66,8 +96,8 @@ plant("recurring/tick.ts", [
   [
     "tick and start are two transactions",
     [
-      "    return jobs.length;\n  });\n\nconst read",
-      "    return jobs.length;\n  }).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.recurring.advanceRecurring({ ...later, ctx }));\n    return looked;\n  });\n\nconst read",
+      "    return jobs.length;\n  });\n\nconst announceSetBack",
+      "    return jobs.length;\n  }).then(async (looked) => {\n    const { later } = engine;\n    engine.later = undefined;\n    if (later) await engine.store.runInTransaction((ctx) => engine.store.recurring.advanceRecurring({ ...later, ctx }));\n    return looked;\n  });\n\nconst announceSetBack",
     ],
     [
       "await engine.store.recurring!.advanceRecurring({\n    ctx,",
@@ -78,10 +108,21 @@ plant("recurring/tick.ts", [
   [
     "a time that was missed is forgotten",
     [
-      "nextNominalAt: isOutdated ? timetable.next(now) : row.nextNominalAt",
-      "nextNominalAt: timetable.next(now)",
+      "const nextNominalAt = isOutdated || wasSetBack ? timetable.next(computedAt) : row.nextNominalAt;",
+      "const nextNominalAt = timetable.next(now);",
     ],
   ],
+  [
+    "a time due by older zone data is computed anew",
+    ["(row.nextNominalAt ?? 0) > now", "(row.nextNominalAt ?? 0) > 0"],
+  ],
+  [
+    "a time due by older zone data that newer data lack is left out",
+    ["mayBeOffTimetable ? withTime(timetable, nextNominalAt) : timetable", "timetable"],
+  ],
+  ["one that cannot be started holds up the others", ["return tickOneByOne(engine, error);", "throw error;"]],
+  ["one that cannot be started is tried without a pause", ["runsAt: now + retryInMs,", "runsAt: now,"]],
+  ["a start does not end the failure", ["        failure: null,\n      }),", "      }),"]],
 ]);
 
 plant("recurring/tick.ts", [
@@ -102,14 +143,32 @@ plant("recurring/put.ts", [
   ],
   [
     "a new input costs the run that is due",
-    ["if (hasSameTimes(row, definition) && paused === row.paused) return changed;", ""],
+    ["if (hasSameTimes(row, definition) && paused === row.paused) return retryAtOnce(changed, now);", ""],
   ],
+  [
+    "pausing and resuming by put makes up for what fell due",
+    ["hasSameTimes(row, definition) && paused === row.paused", "hasSameTimes(row, definition)"],
+  ],
+  ["a change does not help what could not be started", ["? row : { ...row, runsAt: now };", "? row : row;"]],
   ["a program takes over what another has declared", ["row.owner !== null && row.owner !== owner", "false"]],
 ]);
 
 plant("recurring/put.ts", [
   [
     "what others have put is removed",
-    ["recurring.listRecurring({ owner, limit", "recurring.listRecurring({ limit"],
+    ["row.owner === owner && !declared.has(row.id)", "!declared.has(row.id)"],
+    ["recurring.listRecurring({ owner, limit", "recurring.listRecurring({ limit", "recurring/put.ts"],
+  ],
+  [
+    "a start locks recurring jobs that have not changed",
+    ["return row === undefined || !isSame(row, request, owner);", "return true;"],
+  ],
+  [
+    "declared recurring jobs are put one by one",
+    ["const writeBatchSize = 500;", "const writeBatchSize = 1;"],
+  ],
+  [
+    "a refusal does not name the recurring job",
+    ["for (const request of requests) await requireStartable(engine, ctx, [request]);", "throw error;"],
   ],
 ]);

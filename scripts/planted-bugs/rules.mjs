@@ -114,20 +114,31 @@ plant("turns.ts", [
     "a claim ignores the rule of the queue",
     ["taken.length < limit && !isThrottled(queue.rule, ofQueue)", "taken.length < limit"],
   ],
+  ["a claim ignores the rules of types", ["if (isThrottled(type.rules.type, type.state)) continue;", ""]],
   [
-    "a claim ignores the rules of types",
-    [" || isThrottled(type.rules.type, type.state)) continue;", ") continue;"],
+    "priority does not count between types",
+    ["(b.priority - a.priority || a.dueAt - b.dueAt", "(a.dueAt - b.dueAt"],
   ],
-  ["types do not take turns", ["state.virtualTime = typeTime + 1;", "state.virtualTime = typeTime;"]],
+  ["types are claimed one after the other", [" || isBefore(found.head, next.head))", ")"]],
   ["a round ends while a group may have more jobs", ["else putBack(group);", ""]],
   ["groups that come one by one are never deleted", ["for (const type of types) endRound(type);", ""]],
 ]);
 
 plant("limits.ts", [
-  ["a paused queue is announced", ["return rule.paused ? never :", "return rule.paused ? now :"]],
-  ["an explanation ignores the pause", ['return rule.paused ? throttle("paused", name) :', "return"]],
+  ["a paused queue is announced", ["? (rule.pausedUntil ?? never) : now", "? now : now"]],
+  [
+    "an explanation ignores the pause",
+    [
+      "if (!isPausedAt(rule, now)) return byLimits(rule, scope, name);",
+      "return byLimits(rule, scope, name);",
+    ],
+  ],
   [
     "an explanation counts slots of expired leases",
     ["if (holders.length >= limit)", "if (holders.length >= 0)"],
+  ],
+  [
+    "the backlog counts every job of an ordered group",
+    ["return head.ofGroup?.isOrdered === true ? 1 : due;", "return due;"],
   ],
 ]);

@@ -112,8 +112,31 @@ plant("jobs/leases.ts", [
 ]);
 
 plant("jobs/commit.ts", [
+  [
+    "a deletion does not check the token",
+    ["AND j.lease_token = ? AND (j.leased_until > ? OR ?)", "AND ? <> '' AND (j.leased_until > ? OR ?)"],
+  ],
+  ["a deletion ignores the end of the lease", ["AND (j.leased_until > ? OR ?)", "AND (? > 0 OR ?)"]],
+  [
+    "a job is deleted that others wait for",
+    ["AND NOT EXISTS (SELECT 1 FROM ${blocker} AS b WHERE b.sequence_id = j.id)", ""],
+  ],
+  [
+    "a job is deleted under the jobs that it has started",
+    [
+      "c.root_sequence_id = j.id AND c.id <> c.root_sequence_id",
+      "c.root_sequence_id = j.id AND c.id = j.input",
+    ],
+  ],
+  ["a job with attempts in the history is deleted", ["AND j.lease_version = 1", ""]],
+]);
+
+plant("jobs/commit.ts", [
   // That it checks the status as well is for the index: only a running job has a `leased_until`.
-  ["a completion does not check the token", ["AND j.lease_token = ? AND", "AND ? IS NOT NULL AND"]],
+  [
+    "a completion does not check the token",
+    ["AND j.lease_token = ? AND j.leased_until", "AND ? IS NOT NULL AND j.leased_until"],
+  ],
   ["a completion is taken after the lease has run out", ["AND j.leased_until > ? AND", "AND ? > 0 AND"]],
   [
     "the completion of a sequence that others wait for is not passed on",
@@ -216,7 +239,11 @@ plant("rows/runnable.ts", [
 ]);
 
 plant("jobs/leases.ts", [
-  ["exhausted jobs are put back", ["if (hasAttemptsLeft(expired, call.maxAttempts))", "if (true)"]],
+  ["exhausted jobs are put back", ["if (mayRunAgain(expired, call.maxAttempts))", "if (true)"]],
+  [
+    "a last attempt that begins is not recorded",
+    ["if (lastAttempt !== undefined) db.run", "if (false) db.run"],
+  ],
 ]);
 
 plant("jobs/cancel.ts", [
@@ -324,10 +351,7 @@ plant("recurring.ts", [
     "a tick begins with the latest",
     ["AND runs_at <= ? ORDER BY runs_at, id", "AND runs_at <= ? ORDER BY runs_at DESC, id"],
   ],
-  [
-    "times by old zone data stay",
-    ["OR runs_at IS NOT NULL AND time_zone_version <> ''", "OR 0 AND time_zone_version <> ''"],
-  ],
+  ["times by old zone data stay", ["(time_zone_version <> '' AND", "(0 AND time_zone_version <> '' AND"]],
   [
     "what has fired stays due",
     [
@@ -337,11 +361,10 @@ plant("recurring.ts", [
   ],
   [
     "the sequence that was started is forgotten",
-    [
-      "runsAt, lastSequenceId, timeZoneVersion, tickHistory, id]",
-      "runsAt, null, timeZoneVersion, tickHistory, id]",
-    ],
+    ["runsAt, lastSequenceId, ...rest]", "runsAt, null, ...rest]"],
   ],
+  ["a clock that was set back is not noticed", ["OR computed_at > ?", "OR computed_at > ? + 1e12"]],
+  ["when a time was computed is forgotten", ["[timeZoneVersion, job.computedAt,", "[timeZoneVersion, 0,"]],
   [
     "a tick moves on all recurring jobs",
     ["tick_history = ? WHERE id = ?`", "tick_history = ? WHERE id <= ? OR true`"],
@@ -363,6 +386,33 @@ plant("recurring.ts", [
   [
     "what was not there is reported as deleted",
     ["ids.filter((id) => deleted.has(id))", "ids.filter((id) => deleted.has(id) || true)"],
+  ],
+]);
+
+plant("limits/set-rule.ts", [
+  [
+    "an edit of the rate of all groups changes the buckets of named groups",
+    ["JSON.stringify([...named])", "JSON.stringify([])"],
+  ],
+]);
+plant("limits/read.ts", [
+  [
+    "a page of groups begins with the last group of the page before",
+    ["limit_rule_id = ? AND group_key > ?", "limit_rule_id = ? AND group_key >= ?"],
+  ],
+]);
+plant("limits/claim.ts", [
+  [
+    "groups with one job each are never deleted",
+    ["AND virtual_time <= 1 + (SELECT", "AND virtual_time <= (SELECT"],
+  ],
+  ["groups are deleted while their tokens are spent", ["AND bucket_full_at <= ?", "AND ? > 0"]],
+]);
+
+plant("limits/group-queues.ts", [
+  [
+    "redriving any failed job of a group resumes it",
+    ["AND stopped_by = coalesce(?, stopped_by)", "AND coalesce(?, stopped_by) IS NOT NULL"],
   ],
 ]);
 
@@ -429,7 +479,7 @@ plant("limits/claim.ts", [
   ["jobs for later never get their order", ["db.run(order, [groups, now]);", ""]],
   [
     "states of groups are deleted with their virtual times",
-    ["AND virtual_time <= (SELECT served", "AND 0 <= (SELECT served"],
+    ["AND virtual_time <= 1 + (SELECT served", "AND 0 <= (SELECT served"],
   ],
   ["states of stopped groups are deleted", ["AND stopped_by IS NULL AND claimable_at", "AND claimable_at"]],
 ]);
@@ -452,7 +502,10 @@ plant("limits/set-rule.ts", [
   ],
   [
     "a raised limit does not open groups",
-    ["if (rule.perGroup !== before.perGroup) db.run(reopen, [type.id]);", ""],
+    [
+      "if (rule.perGroup !== before.perGroup || rule.groups !== before.groups) db.run(reopen, [type.id]);",
+      "",
+    ],
   ],
 ]);
 
@@ -460,7 +513,7 @@ plant("jobs/commit.ts", [
   ["a completion keeps its slots", ["groupQueues.release(db, counted);", ""]],
   [
     "a completion that is repeated frees a slot again",
-    ["AND j.status = 'running' AND j.lease_token = ?", "AND j.lease_token = ?"],
+    ["= done.key AND j.status = 'running' AND", "= done.key AND"],
     ["AND j.leased_until > ? AND", "AND ? > 0 AND"],
     [", counted_in = NULL FROM", " FROM"],
   ],
@@ -480,4 +533,51 @@ plant("jobs/leases.ts", [
 ]);
 plant("jobs/dependants.ts", [
   ["an unblocked job is in no group queue", ["groupQueues.enter(db, ids, now);", ""]],
+]);
+
+plant("rows/long-inputs.ts", [
+  ["long inputs are in the row that every change writes", ["= 2_000;", "= 2_000_000_000;"]],
+  [
+    "a job keeps the long input that another start has replaced",
+    [" WHERE input <> excluded.input", " WHERE 0"],
+  ],
+]);
+
+plant("migrations/0001-initial.ts", [
+  ["a long input outlives its job", ["WHEN OLD.input IS NULL BEGIN", "WHEN OLD.input IS NOT NULL BEGIN"]],
+]);
+
+plant("jobs/filter.ts", [
+  ["a search does not find long inputs", ['instr(${inputOf(tables, "j")}, ?)', "instr(j.input, ?)"]],
+]);
+
+plant("database/transactions.ts", [
+  [
+    "the user's statements on the lent connection run without the write lock",
+    ["await beginImmediate();\n        holder = createFrame(null);", "holder = createFrame(null);"],
+    ["commit(0);\n          onCommit();", "onCommit();"],
+  ],
+]);
+
+plant("database/runner.ts", [
+  [
+    "a read whose commit fails leaves its transaction open",
+    ['const result = action();\n    db.exec("COMMIT");\n    return result;', "result = action();"],
+    ['db.exec("BEGIN");\n  try {', 'db.exec("BEGIN");\n  let result: T;\n  try {'],
+    [
+      "rollBackAfter(db);\n    throw error;\n  }",
+      'rollBackAfter(db);\n    throw error;\n  }\n  db.exec("COMMIT");\n  return result;',
+    ],
+  ],
+]);
+
+plant("limits/due-jobs.ts", [
+  [
+    "the backlog calls throttled groups runnable",
+    ["if (findThrottle({ seq: null, typeName, group }) !== null)", "if (typeName === null)"],
+  ],
+  [
+    "the head of an ordered group is runnable although it has waited too long",
+    ["head !== undefined && !head.isOverdue", "head !== undefined"],
+  ],
 ]);

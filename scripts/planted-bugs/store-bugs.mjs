@@ -4,7 +4,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { dashboardBugs } from "./dashboard.mjs";
+import { engineBugs } from "./engine.mjs";
 import { historyBugs } from "./history.mjs";
+import { jobBugs } from "./jobs.mjs";
 import { mongodbBugs } from "./mongodb.mjs";
 import { postgresHistoryBugs } from "./postgres-history.mjs";
 import { postgresBugs } from "./postgres.mjs";
@@ -47,10 +49,16 @@ export const stores = {
     bugs: [...postgresBugs, ...postgresHistoryBugs],
     tests: [
       "packages/postgres/src/conformance-pg.test.ts",
+      "packages/postgres/src/database/one-connection.test.ts",
       "packages/postgres/src/limits/races.test.ts",
+      "packages/postgres/src/limits/rolled-back.test.ts",
+      "packages/postgres/src/limits/edits.test.ts",
+      "packages/postgres/src/jobs/create.test.ts",
+      "packages/postgres/src/jobs/claim-cursors.test.ts",
       "packages/postgres/src/jobs/locked-rows.test.ts",
       "packages/postgres/src/jobs/replacement-races.test.ts",
       "packages/postgres/src/load/contention.test.ts",
+      "packages/postgres/src/notify/joined.test.ts",
       "packages/postgres/src/history/keep-attempts.test.ts",
       "packages/postgres/src/history/report-races.test.ts",
     ],
@@ -63,7 +71,7 @@ export const stores = {
     only: "",
   },
   sqlite: {
-    bugs: [...sqliteBugs, ...ruleBugs],
+    bugs: [...sqliteBugs, ...ruleBugs, ...engineBugs, ...jobBugs],
     tests: [
       "packages/sqlite/src/state-adapter.test.ts",
       "packages/sqlite/src/model.test.ts",
@@ -73,6 +81,9 @@ export const stores = {
       "packages/sqlite/src/query-plans.test.ts",
       "packages/sqlite/src/limits/rule-rows.test.ts",
       "packages/sqlite/src/limits/idle-groups.test.ts",
+      "packages/sqlite/src/database/lock-contention.test.ts",
+      "packages/sqlite/src/flaky-store.test.ts",
+      "packages/sqlite/src/rows/long-inputs.test.ts",
     ],
     only: "",
   },
