@@ -33,7 +33,9 @@ const transports = {
   none: () => undefined,
   postgres: ({ pool }) => createPgNotifyAdapter({ notifyProvider: createPgPoolNotifyProvider({ pool }) }),
   redis: ({ redisUrl }) =>
-    createRedisNotifyAdapter({ notifyProvider: createIoredisNotifyProvider(new Redis(redisUrl)) }),
+    createRedisNotifyAdapter({
+      notifyProvider: createIoredisNotifyProvider({ client: new Redis(redisUrl) }),
+    }),
   nats: ({ natsUrl }) => openNats(natsUrl, false),
   "nats, counted": ({ natsUrl }) => openNats(natsUrl, true),
 };

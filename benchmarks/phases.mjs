@@ -14,23 +14,32 @@ const round = (value, digits) => Number(value.toFixed(digits));
 const serversInUse = (system, transactional) =>
   transactional ? new Set([systems[system].server, "postgres"]) : new Set([systems[system].server]);
 
-/** Runs the measured work between two readings of the servers' CPU time. */
-const measure = async ({ servers, system }, child, work, { transactional } = {}) => {
+/** Runs the measured work between two readings of the servers' CPU time, and of their counts if there are any. */
+const measure = async ({ servers, system, database }, child, work, { transactional } = {}) => {
   const pids = [...serversInUse(system, transactional)].map((server) => servers.pids[server]);
   const read = async () =>
     (await Promise.all(pids.map(readServerCpu))).reduce((sum, value) => sum + value, 0);
+  const countsBefore = await servers.readCounts?.(database);
   const before = await read();
   await work();
   const answer = await child.answer("done");
-  return { answer, serverSeconds: (await read()) - before };
+  const serverSeconds = (await read()) - before;
+  const countsAfter = await servers.readCounts?.(database);
+  const counts = countsAfter && {
+    statements: round((countsAfter.statements - countsBefore.statements) / answer.jobs, 3),
+    wal_bytes: round((countsAfter.walBytes - countsBefore.walBytes) / answer.jobs, 0),
+    round_trips: round(answer.roundTrips / answer.jobs, 3),
+  };
+  return { answer, serverSeconds, counts };
 };
 
-const rateRecord = ({ answer, serverSeconds }, role, seconds = answer.seconds) => ({
+const rateRecord = ({ answer, serverSeconds, counts }, role, seconds = answer.seconds) => ({
   rate: round(answer.jobs / seconds, 1),
   jobs: answer.jobs,
   [`${role}_cpu_us`]: perJob(answer.cpuSeconds, answer.jobs),
   server_cpu_us: perJob(serverSeconds, answer.jobs),
   [`${role}_rss_mb`]: round(answer.rssMb, 1),
+  ...counts,
   ...(answer.duplicates ? { duplicates: answer.duplicates } : {}),
 });
 
@@ -117,7 +126,8 @@ const latencyPhase = (run) =>
       concurrency: 10,
       wakeAtOnce: true,
     },
-    ({ answer, serverSeconds }) => ({
+    ({ answer, serverSeconds, counts }) => ({
+      ...counts,
       p50: round(answer.p50, 2),
       p95: round(answer.p95, 2),
       p99: round(answer.p99, 2),

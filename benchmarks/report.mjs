@@ -107,3 +107,37 @@ export const printReport = (records) => {
   const targets = checkTargets(medians);
   if (targets.length > 0) console.log(`\n${targetTable(targets)}`);
 };
+
+const countedCosts = [
+  ["own CPU, µs", "own_cpu_us", 1],
+  ["server CPU, µs", "server_cpu_us", 1],
+  ["statements", "statements", 3],
+  ["round trips", "round_trips", 3],
+  ["write-ahead log, bytes", "wal_bytes", 0],
+];
+
+/**
+ * What a job costs Leasehold and bare SQL, and the ratio.
+ * @param {readonly object[]} records of a run that counted
+ */
+export const printCosts = (records) => {
+  // The process that is measured starts jobs in some phases, and runs them in the others.
+  const medians = createMedians(
+    records.map((record) => ({ own_cpu_us: record.worker_cpu_us ?? record.producer_cpu_us, ...record })),
+  );
+  const lines = Object.keys(phases)
+    .filter((name) => records.some(({ phase }) => phase === name))
+    .flatMap((phase) =>
+      countedCosts.map(([label, field, digits]) => {
+        const own = medians("leasehold", phase, field);
+        const bare = medians("bare-sql", phase, field);
+        return [
+          `${phase}: ${label}`,
+          number(own, digits),
+          number(bare, digits),
+          own === undefined || !bare ? "–" : `${number(own / bare, 2)} ×`,
+        ];
+      }),
+    );
+  console.log(`\n${table([["for each job, median", "leasehold", "bare-sql", "ratio"], ...lines])}`);
+};

@@ -9,7 +9,7 @@ import { parseArgs } from "node:util";
 import { drawChart } from "./chart.mjs";
 import { describeRun } from "./describe-run.mjs";
 import { phases } from "./phases.mjs";
-import { printReport } from "./report.mjs";
+import { printCosts, printReport } from "./report.mjs";
 import { scales } from "./settings.mjs";
 import { systems } from "./systems/index.mjs";
 import { startServers } from "./servers.mjs";
@@ -23,6 +23,7 @@ const usage = `npm run bench -- [options]
                      sqlite: Leasehold on SQLite beside a bare loop
                      scale: pruning and reading, by how many jobs are kept
                      flow: groups and rules on PostgreSQL, beside jobs without them
+                     cost: CPU, statements, round trips and bytes of log for a job, beside bare SQL; only if it is named
                      fleet: 10 and 50 worker processes behind PgBouncer, by notify adapter; only if it is named
                      rows: jobs among ten million others, and the churn of a day; only if it is named
   --rows N           how many jobs the growth phases, or rows, put beside the measured ones
@@ -33,9 +34,9 @@ const usage = `npm run bench -- [options]
   --from FILE        report what an earlier run wrote with --json, without measuring
 `;
 
-const ownParts = new Set(["sqlite", "scale", "flow", "rows", "fleet"]);
+const ownParts = new Set(["sqlite", "scale", "flow", "rows", "fleet", "cost"]);
 
-/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, manyRows: boolean, fleet: boolean, others: boolean }} */
+/** @returns {{ systems: string[], phases: string[], sqlite: boolean, keptJobs: boolean, flow: boolean, manyRows: boolean, fleet: boolean, cost: boolean, others: boolean }} */
 const choose = (only) => {
   const names = (only ?? "").split(",").filter(Boolean);
   const unknown = names.filter((name) => !(name in systems) && !(name in phases) && !ownParts.has(name));
@@ -52,6 +53,7 @@ const choose = (only) => {
     flow: names.length === 0 || names.includes("flow"),
     manyRows: names.includes("rows"),
     fleet: names.includes("fleet"),
+    cost: names.includes("cost"),
     others: names.length === 0 || names.some((name) => !ownParts.has(name)),
   };
 };
@@ -93,6 +95,7 @@ const measureOne = async (servers, scale, system, phase) => {
       postgresUrl: database.url,
       redisPort: servers.redisPort,
       timeoutSeconds: scale.secondsPerStep,
+      counts: servers.readCounts !== undefined,
     };
     return await phases[phase].run({ servers, database, scale, system, options });
   } finally {
@@ -103,8 +106,8 @@ const measureOne = async (servers, scale, system, phase) => {
 const figure = ({ rate, p50, p99 }) =>
   rate === undefined ? `p50 ${p50} ms, p99 ${p99} ms` : `${Math.round(rate).toLocaleString("en")} jobs/s`;
 
-const measureAll = async ({ scale, json, ...chosen }) => {
-  const servers = await startServers();
+const measureAll = async ({ scale, json, counts, ...chosen }) => {
+  const servers = await startServers({ counts });
   for (const signal of ["SIGINT", "SIGTERM"]) {
     process.once(signal, () => void servers.stop().finally(() => process.exit(1)));
   }
@@ -198,6 +201,32 @@ const measureWorkerProcesses = async ({ quick = false }) => {
   await measureFleets({ ...(quick ? { processes: [10], seconds: 5, starts: 50 } : {}), report: console.log });
 };
 
+const costPhases = [
+  "start_single",
+  "start_bulk",
+  "drain_c10",
+  "drain_c100",
+  "drain_tx",
+  "drain_tx_batch",
+  "latency",
+];
+
+const measureCost = async ({ quick, repetitions, json }) => {
+  console.log("\nWhat a job costs, beside bare SQL:\n");
+  const { records, failures } = await measureAll({
+    scale: {
+      ...(quick ? scales.quick : scales.cost),
+      ...(repetitions && { repetitions: Number(repetitions) }),
+    },
+    json,
+    counts: true,
+    systems: ["leasehold", "bare-sql"],
+    phases: costPhases,
+  });
+  printCosts(records);
+  if (failures.length > 0) process.exitCode = 1;
+};
+
 const main = async () => {
   const options = parse();
   if (options.help) return console.log(usage);
@@ -207,6 +236,7 @@ const main = async () => {
   if (options.flow && !options.from) await measureGroups(options);
   if (options.manyRows && !options.from) await measureManyRows(options);
   if (options.fleet && !options.from) await measureWorkerProcesses(options);
+  if (options.cost && !options.from) await measureCost(options);
 };
 
 const compare = async (options) => {

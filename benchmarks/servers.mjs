@@ -19,13 +19,20 @@ const connect = async (connectionString) => {
   }
 };
 
-/** Starts both servers; `newDatabase` gives an empty database of PostgreSQL and empties Redis. */
-export const startServers = async () => {
-  const postgres = await startPostgres({ durable: true, settings: postgresSettings });
+const countingSettings = { shared_preload_libraries: "pg_stat_statements" };
+
+/**
+ * Starts both servers; `newDatabase` gives an empty database of PostgreSQL and empties Redis.
+ * @param {{ counts?: boolean }} options with `counts`, statements and bytes of the write-ahead log can be read
+ */
+export const startServers = async ({ counts = false } = {}) => {
+  const settings = counts ? { ...postgresSettings, ...countingSettings } : postgresSettings;
+  const postgres = await startPostgres({ durable: true, settings });
   const redis = await startRedis({ settings: redisSettings });
   const admin = await connect(postgres.url);
   const redisAdmin = new Redis({ host: "127.0.0.1", port: redis.port });
   let databases = 0;
+  if (counts) await admin.query("create extension pg_stat_statements");
 
   const urlOf = (database) => {
     const url = new URL(postgres.url);
@@ -56,6 +63,18 @@ export const startServers = async () => {
       );
       return rows[0].count;
     },
+    /** Undefined unless the servers were started with `counts`. */
+    readCounts: !counts
+      ? undefined
+      : async (database) => {
+          const { rows } = await admin.query(
+            `select pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 as "walBytes",
+               coalesce((select sum(calls) from pg_stat_statements join pg_database on oid = dbid
+                 where datname = $1), 0)::float8 as statements`,
+            [database.name],
+          );
+          return rows[0];
+        },
     versions: async () => {
       const { rows } = await admin.query("show server_version");
       const [, redisVersion] = /redis_version:(\S+)/.exec(await redisAdmin.info("server"));

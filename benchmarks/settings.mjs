@@ -49,6 +49,15 @@ export const scales = {
     recurringSpreadMs: 60_000,
     secondsPerStep: 180,
   },
+  cost: {
+    repetitions: 3,
+    drainJobs: 10_000,
+    transactionJobs: 2_000,
+    bulkJobs: 20_000,
+    startSeconds: 1.5,
+    latencyStarts: 60,
+    secondsPerStep: 60,
+  },
   quick: {
     repetitions: 1,
     drainJobs: 5_000,

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import { createJob, createJobs } from "./jobs.mjs";
+import { roundTripsSoFar } from "./round-trips.mjs";
 import { bulkChunk, concurrentStarters } from "./settings.mjs";
 import { loadSystem } from "./systems/index.mjs";
 import { userWriteTable } from "./systems/user-write.mjs";
@@ -21,6 +22,7 @@ const openContext = async ({ postgresUrl, redisPort, types, wakeAtOnce }) => {
 const startClock = () => {
   const startedAt = microseconds();
   const cpu = process.cpuUsage();
+  const roundTrips = roundTripsSoFar();
   return (jobs) => {
     const seconds = (microseconds() - startedAt) / 1e6;
     const { user, system } = process.cpuUsage(cpu);
@@ -29,6 +31,7 @@ const startClock = () => {
       seconds,
       cpuSeconds: (user + system) / 1e6,
       rssMb: process.resourceUsage().maxRSS / 1_024,
+      roundTrips: roundTripsSoFar() - roundTrips,
     };
   };
 };
@@ -181,7 +184,7 @@ const awaitStarts = async (options, { ready, send }) => {
   await ready();
   const stopClock = startClock();
   await all;
-  const { cpuSeconds, rssMb } = stopClock(options.starts);
+  const { cpuSeconds, rssMb, roundTrips } = stopClock(options.starts);
   const sorted = waits.slice(warmUpStarts).sort((a, b) => a - b);
   send("done", {
     p50: percentile(sorted, 0.5),
@@ -190,6 +193,7 @@ const awaitStarts = async (options, { ready, send }) => {
     jobs: options.starts,
     cpuSeconds,
     rssMb,
+    roundTrips,
   });
 };
 

@@ -27,7 +27,7 @@ const notifyAdapters = {
   },
   redis: async ({ redisUrl, schema }) => {
     const client = new Redis(redisUrl);
-    const notifyProvider = createIoredisNotifyProvider(client);
+    const notifyProvider = createIoredisNotifyProvider({ client });
     const adapter = await createRedisNotifyAdapter({ notifyProvider, channelPrefix: schema });
     return { adapter, end: () => client.disconnect() };
   },

@@ -19,6 +19,11 @@ export const systems = {
     server: "postgres",
     onlyIfNamed: true,
   },
+  "leasehold-nothing-kept": {
+    title: "Leasehold, nothing kept",
+    server: "postgres",
+    onlyIfNamed: true,
+  },
   "bullmq-redis": { title: "BullMQ on Redis", server: "redis" },
   "pg-boss": { title: "pg-boss", server: "postgres" },
   "graphile-worker": { title: "graphile-worker", server: "postgres" },

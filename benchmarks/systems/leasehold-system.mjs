@@ -13,7 +13,7 @@ import { userWrite, userWrites } from "./user-write.mjs";
 /** With transactions each handler holds a connection; the worker's own calls need two more, and listening one. */
 const ownConnections = 3;
 
-/** @param {{ statistics?: boolean }} settings */
+/** @param {{ statistics?: boolean, defaults?: object }} settings */
 export const leaseholdSystem = (settings) => {
   const open = async (postgresUrl, max = 10) => {
     const pool = new pg.Pool({ connectionString: postgresUrl, max });
