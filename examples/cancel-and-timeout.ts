@@ -11,6 +11,7 @@ import {
 
 const jobTypes = defineUnionJobTypes<{
   "render-video": { input: { video: string }; output: null };
+  "publish-course": { input: { videos: string[] }; output: null };
 }>();
 
 export const main = async (print: (line: string) => void): Promise<void> => {
@@ -37,6 +38,17 @@ export const main = async (print: (line: string) => void): Promise<void> => {
       },
     })
     // #endregion
+    .implementJobType({
+      typeName: "publish-course",
+      process: async ({ job }) => {
+        const sequences = job.input.videos.map(
+          (video) =>
+            ({ typeName: "render-video", input: { video }, schedule: { afterMs: 3_600_000 } }) as const,
+        );
+        await leasehold.startJobSequences({ sequences });
+        return null;
+      },
+    })
     .start();
 
   const wanted = await leasehold.startJobSequence({ typeName: "render-video", input: { video: "first" } });
@@ -70,6 +82,16 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     if (!(error instanceof JobSequenceFailedError)) throw error;
     print(`Failed (${error.reason}): ${(error.cause as Error).name}`);
   }
+
+  const course = await leasehold.startJobSequence({
+    typeName: "publish-course",
+    input: { videos: ["third", "fourth"] },
+  });
+  await leasehold.waitForJobSequenceCompletion(course);
+  // #region children
+  const tree = await leasehold.jobs.cancel({ ids: [course.id], withChildren: true });
+  print(`Cancelled with the course: ${tree.changed.length} videos`);
+  // #endregion
 
   await worker.stop();
   await notifyAdapter.close();

@@ -8,6 +8,7 @@ import type {
   ImplementJobTypeOptions,
   InProcessStateAdapter,
   JobAbortReason,
+  JobExplanation,
   JobTypeOptions,
   LeaseholdApi,
   LeaseholdOptions,
@@ -173,6 +174,7 @@ const workerStartOptions = {
   stopDeadlineMs: true,
   commitBatchSize: true,
   commitLingerMs: true,
+  workerLoopRetryConfig: true,
 } satisfies Names<WorkerStartOptions>;
 
 const leaseholdOptions = {
@@ -319,6 +321,20 @@ const abortReasons = {
   shutdown: true,
 } satisfies Record<JobAbortReason, true>;
 
+const explanationStates = {
+  runnable: true,
+  throttled: true,
+  workerless: true,
+  expired: true,
+  scheduled: true,
+  retrying: true,
+  blocked: true,
+  running: true,
+  lease_expired: true,
+  completed: true,
+  failed: true,
+} satisfies Record<JobExplanation["state"], true>;
+
 describe("reference pages", () => {
   it.each([
     ["docs/options.md", "worker start options", workerStartOptions],
@@ -331,6 +347,7 @@ describe("reference pages", () => {
     ["docs/guide.md", "methods of namespaces", namespaces],
     ["docs/state-machine.md", "failure reasons", failureReasons],
     ["docs/guide.md", "abort reasons", abortReasons],
+    ["docs/troubleshooting.md", "states of explanations", explanationStates],
   ])("%s names all %s", (page, _what, names) => {
     const text = read(page);
     const missing = Object.keys(names).filter((name) => !text.includes(`\`${name}`));

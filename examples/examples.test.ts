@@ -271,6 +271,7 @@ const examples: Record<string, Expectation> = {
       "Failed (cancelled): The user closed the page.",
       "second was told: timeout",
       "Failed (attempts_exhausted): JobTimeoutError",
+      "Cancelled with the course: 2 videos",
     ],
   },
   "queues-and-priorities": {

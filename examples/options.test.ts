@@ -21,7 +21,11 @@ import { createKnexStateProvider } from "@leasehold/postgres/knex";
 import { createKyselyStateProvider } from "@leasehold/postgres/kysely";
 import { createPGliteStateProvider } from "@leasehold/postgres/pglite";
 import { createPrismaStateProvider } from "@leasehold/postgres/prisma";
-import { createRedisNotifyAdapter } from "@leasehold/redis";
+import {
+  createIoredisNotifyProvider,
+  createNodeRedisNotifyProvider,
+  createRedisNotifyAdapter,
+} from "@leasehold/redis";
 import {
   createBetterSqlite3StateProvider,
   createNodeSqliteStateProvider,
@@ -200,6 +204,12 @@ const pool = {
 };
 const sql = Object.assign(() => undefined, { begin: () => undefined, listen: () => undefined });
 const subscriber = { subscribe: () => undefined };
+const redisClient = {
+  on: () => undefined,
+  off: () => undefined,
+  eval: () => undefined,
+  duplicate: () => undefined,
+};
 const pgState = { stateProvider: { executeSql: () => undefined, runInTransaction: () => undefined } };
 
 const objects: Record<string, OptionsObject> = {
@@ -246,12 +256,12 @@ const objects: Record<string, OptionsObject> = {
     pass: (options) => untyped(defineUnionJobTypes as AnyFunction)({ task: options }),
   },
   startJobSequence: {
-    names: [...jobOptions, "deduplication", "detached", "startBlockers"],
+    names: [...jobOptions, "deduplication", "debounce", "detached", "startBlockers"],
     pass: (options) => api["startJobSequence"]!({ typeName: "task", ...options }),
   },
   startJobSequences: { names: ["sequences"], pass: (options) => api["startJobSequences"]!(options) },
   "an element of startJobSequences": {
-    names: [...jobOptions, "deduplication", "detached", "startBlockers"],
+    names: [...jobOptions, "deduplication", "debounce", "detached", "startBlockers"],
     pass: (options) => api["startJobSequences"]!({ sequences: [{ typeName: "task", ...options }] }),
   },
   continueWith: { names: [...jobOptions, "startBlockers"], pass: continueWith },
@@ -266,6 +276,14 @@ const objects: Record<string, OptionsObject> = {
       api["startJobSequence"]!({ typeName: "task", deduplication: { key: "k", onDuplicate } }),
   },
   debounce: {
+    names: ["key", "waitMs", "maxWaitMs"],
+    pass: (options) =>
+      api["startJobSequence"]!({
+        typeName: "task",
+        debounce: { key: "k", waitMs: 1, maxWaitMs: 100, ...options },
+      }),
+  },
+  "debounce of onDuplicate": {
     names: ["maxDelayMs"],
     pass: (debounce) =>
       api["startJobSequence"]!({
@@ -320,8 +338,13 @@ const objects: Record<string, OptionsObject> = {
       "stopDeadlineMs",
       "commitBatchSize",
       "commitLingerMs",
+      "workerLoopRetryConfig",
     ],
     pass: startWorker,
+  },
+  workerLoopRetryConfig: {
+    names: ["initialDelayMs", "maxDelayMs"],
+    pass: (workerLoopRetryConfig) => startWorker({ workerLoopRetryConfig }),
   },
   "an entry of queues": {
     names: ["concurrency", "claimAllTypes"],
@@ -360,6 +383,14 @@ const objects: Record<string, OptionsObject> = {
         signal: AbortSignal.abort(),
         ...options,
       }),
+  },
+  "the second argument of waitForJobSequenceCompletion": {
+    names: ["timeoutMs", "pollIntervalMs", "signal"],
+    pass: (settings) =>
+      api["waitForJobSequenceCompletion"]!(
+        { id: sequence.id, typeName: "step", signal: AbortSignal.abort() },
+        settings,
+      ),
   },
   completeJobSequence: {
     names: ["id", "typeName", "complete"],
@@ -433,7 +464,7 @@ const objects: Record<string, OptionsObject> = {
   },
   "the filter of jobs.redrive": { names: filters, pass: (filter) => api["jobs.redrive"]!({ filter }) },
   "jobs.cancel": {
-    names: ["ids", "filter", "dryRun", "limit", "cursor", "reason"],
+    names: ["ids", "filter", "dryRun", "limit", "cursor", "reason", "withChildren"],
     pass: (options) => api["jobs.cancel"]!({ ids: [], ...options }),
   },
   deleteJobSequences: {
@@ -446,7 +477,17 @@ const objects: Record<string, OptionsObject> = {
   },
 
   "limits.set": {
-    names: ["queue", "typeName", "paused", "concurrency", "rate", "perGroup", "weights", "expectedVersion"],
+    names: [
+      "queue",
+      "typeName",
+      "paused",
+      "concurrency",
+      "rate",
+      "perGroup",
+      "weights",
+      "group",
+      "expectedVersion",
+    ],
     pass: (options) => api["limits.set"]!({ queue: "q", ...options }),
   },
   "rate of limits.set": {
@@ -458,7 +499,7 @@ const objects: Record<string, OptionsObject> = {
     pass: (perGroup) => api["limits.set"]!({ queue: "q", perGroup }),
   },
   "limits.pause": {
-    names: ["queue", "typeName"],
+    names: ["queue", "typeName", "group", "until"],
     pass: (options) => api["limits.pause"]!({ queue: "q", ...options }),
   },
   "limits.resume": {
@@ -467,7 +508,7 @@ const objects: Record<string, OptionsObject> = {
   },
   "limits.list": { names: ["queue"], pass: (options) => api["limits.list"]!(options) },
   "limits.listGroups": {
-    names: ["queue", "typeName", "throttled", "order", "limit"],
+    names: ["queue", "typeName", "throttled", "order", "limit", "cursor"],
     pass: (options) => api["limits.listGroups"]!({ typeName: "task", ...options }),
   },
   "recurring.put": {
@@ -624,6 +665,14 @@ const objects: Record<string, OptionsObject> = {
     names: ["client", "database", "collectionPrefix", "heartbeatMs", "onError"],
     pass: untyped(createMongoNotifyAdapter),
   },
+  createNodeRedisNotifyProvider: {
+    names: ["client"],
+    pass: (options) => untyped(createNodeRedisNotifyProvider)({ client: redisClient, ...options }),
+  },
+  createIoredisNotifyProvider: {
+    names: ["client"],
+    pass: (options) => untyped(createIoredisNotifyProvider)({ client: redisClient, ...options }),
+  },
   createRedisNotifyAdapter: {
     names: ["notifyProvider", "channelPrefix", "heartbeatMs", "onError"],
     pass: untyped(createRedisNotifyAdapter),
@@ -651,6 +700,7 @@ const objects: Record<string, OptionsObject> = {
       "redact",
       "environment",
       "traceUrl",
+      "workerless",
       "allowedHosts",
     ],
     pass: (options) => createDashboard({ leasehold, stateAdapter, authorize: () => true, ...options }),

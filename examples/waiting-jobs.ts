@@ -27,12 +27,7 @@ export const main = async (print: (line: string) => void): Promise<void> => {
     leasehold.startJobSequence({
       typeName: "index-document",
       input: { id: "d-1", version },
-      schedule: { afterMs: 2_000 },
-      deduplication: {
-        key: "d-1",
-        strategy: "pending",
-        onDuplicate: { debounce: { maxDelayMs: 10_000 } },
-      },
+      debounce: { key: "d-1", waitMs: 2_000, maxWaitMs: 10_000 },
     });
   // #endregion
   let changed = await documentChanged(1);
