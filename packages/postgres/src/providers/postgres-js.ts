@@ -152,7 +152,8 @@ export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTra
   };
 };
 
-// The server ends a session that is idle for a millisecond. No query is running then, so none fails.
+// The server ends a session that is idle for a millisecond. A query that is sent at that very time has not begun and fails with a
+// transient error, so core repeats it.
 const endOnStandby = `SELECT pg_backend_pid() AS pid,
   CASE WHEN pg_is_in_recovery() THEN set_config('idle_session_timeout', '1', false) END AS timeout`;
 
