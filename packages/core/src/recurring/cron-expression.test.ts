@@ -134,6 +134,15 @@ const isPossible = (cron: string): boolean => {
   }
 };
 
+/** Croner 11.0.0 skips days at the end of a month when both the day of the month and the day of the week are restricted. */
+const hasOneKindOfDay = (cron: string): boolean => {
+  const [weekday, , day] = cron.split(" ").reverse();
+  return weekday === "*" || day === "*";
+};
+
+// The same expressions in every run: the libraries have rare bugs of their own. Each difference has to be judged by hand.
+const runs = { numRuns: Number(process.env["LEASEHOLD_FUZZ_VALUES"] ?? 300), seed: 20_300_101 };
+
 describe("ordinary expressions", () => {
   it.each(["UTC", "Asia/Tokyo", "America/Sao_Paulo"])("come when cron-parser says, in %s", (tz) => {
     fc.assert(
@@ -142,18 +151,19 @@ describe("ordinary expressions", () => {
         const expected = Array.from({ length: 4 }, () => theirs.next().toDate().toISOString());
         expect(timesOf({ cron, timeZone: tz }, from, 4)).toEqual(expected);
       }),
-      { numRuns: 300 },
+      runs,
     );
   });
 
   it.each(["UTC", "Asia/Tokyo", "America/Sao_Paulo"])("come when croner says, in %s", (timezone) => {
+    const expressions = ordinaryExpression.filter((cron) => isPossible(cron) && hasOneKindOfDay(cron));
     fc.assert(
-      fc.property(ordinaryExpression.filter(isPossible), moment, (cron, from) => {
+      fc.property(expressions, moment, (cron, from) => {
         const theirs = new Cron(cron, { timezone, paused: true });
         const expected = theirs.nextRuns(4, new Date(from)).map((time) => time.toISOString());
         expect(timesOf({ cron, timeZone: timezone }, from, 4)).toEqual(expected);
       }),
-      { numRuns: 300 },
+      runs,
     );
   });
 });
