@@ -32,6 +32,30 @@ it("finds nothing in what is hidden", async () => {
   expect(await itemsWith("milk")).toEqual([]);
 });
 
+it("answers a search for hidden text like a search for text that is nowhere", async () => {
+  const { read } = await openWithOrders(["read", "payloads"]);
+  for (const text of ["teapot", "teapo", "nowhere"]) {
+    const { body } = await read(`jobs?limit=1&inputContains=${text}`);
+    expect({ ...body, now: null }).toEqual({ jobs: [], cursor: null, searchedTo: null, now: null });
+  }
+});
+
+it("finds each job once, page by page", async () => {
+  const { read, itemsWith } = await openWithOrders(["read", "payloads"]);
+  const all = (await read("jobs?order=oldest&inputContains=tea")).body.jobs;
+  expect(await itemsWith("tea")).toHaveLength(2);
+  const paged: unknown[] = [];
+  for (let cursor = ""; ;) {
+    const { body } = await read(`jobs?order=oldest&limit=1&inputContains=tea${cursor}`);
+    paged.push(...body.jobs);
+    if (body.cursor === null) break;
+    cursor = `&cursor=${encodeURIComponent(body.cursor)}`;
+  }
+  expect(paged.map((job) => (job as { id: string }).id)).toEqual(
+    all.map(({ id }: { readonly id: string }) => id),
+  );
+});
+
 it.each([
   ["jobs?inputContains=tea", undefined],
   ["jobs?deduplicationKey=tea", undefined],
