@@ -1,5 +1,6 @@
 import type { FailureCause } from "leasehold";
 import { causes as causesAnswer, processes as processesAnswer, summary } from "../answers/numbers.ts";
+import type { Redactor, Viewer } from "../http/rights.ts";
 import { readSummary } from "../numbers/read-summary.ts";
 import { get, type Route } from "./route.ts";
 
@@ -19,6 +20,18 @@ const hourly = (trend: NonNullable<FailureCause["trend"]>, now: number): number[
   return counts;
 };
 
+/** Shown only if the redaction rule shows it for every queue and type that failed from the cause. */
+const viewMessage = (
+  redact: Redactor,
+  viewer: Viewer,
+  { exampleId, jobs, message }: FailureCause,
+): unknown => {
+  const views = jobs.map(({ typeName, queue }) =>
+    redact.payload(viewer, { id: exampleId, typeName, queue }, "error", message),
+  );
+  return views.find((view) => view !== message) ?? message;
+};
+
 const listCauses = get({
   path: "causes",
   needs: "read",
@@ -36,12 +49,7 @@ const listCauses = get({
       causes: causes.map((cause) => ({
         fingerprint: cause.fingerprint,
         name: cause.name,
-        message: redact.payload(
-          viewer,
-          { id: cause.exampleId, typeName: "", queue: "" },
-          "error",
-          cause.message,
-        ),
+        message: viewMessage(redact, viewer, cause),
         frame: cause.frame,
         deployment: cause.firstDeployment,
         firstSeenAt: cause.firstSeenAt?.toISOString() ?? null,

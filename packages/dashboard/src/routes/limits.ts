@@ -1,7 +1,7 @@
 import { limitRules } from "../answers/jobs.ts";
 import { listOf, nullable, objectOf as object, opaque, text as textAnswer } from "../answers/schemas.ts";
 import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../http/fields.ts";
-import { listRecurring, previewRecurring, recurringAction } from "./recurring.ts";
+import { listRecurring, previewRecurring, recurringActions } from "./recurring.ts";
 import { toJson } from "../http/leasehold.ts";
 import { get, post, type Route } from "./route.ts";
 
@@ -101,7 +101,5 @@ export const limitRoutes: readonly Route[] = [
   setLimits,
   listRecurring,
   previewRecurring,
-  recurringAction("pause", ({ leasehold }, id) => leasehold.recurring.pause({ id })),
-  recurringAction("resume", ({ leasehold }, id) => leasehold.recurring.resume({ id })),
-  recurringAction("trigger", ({ leasehold }, id) => leasehold.recurring.trigger({ id })),
+  ...recurringActions,
 ];

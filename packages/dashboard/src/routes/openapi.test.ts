@@ -11,7 +11,7 @@ it("describes every route, with what it needs", async () => {
   const { body } = await ask("api/openapi.json");
   expect(body.openapi).toBe("3.1.0");
   for (const { method, path, needs } of routes) {
-    const operation = body.paths[path.replaceAll(/:(\w+)/g, "{$1}")]?.[method.toLowerCase()];
+    const operation = body.paths[`/${path.replaceAll(/:(\w+)/g, "{$1}")}`]?.[method.toLowerCase()];
     expect(operation, path).toMatchObject({ summary: expect.any(String) });
     expect(operation.description).toContain(needs);
   }

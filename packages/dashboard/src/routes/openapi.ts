@@ -43,7 +43,7 @@ const operationOf = (route: Route): unknown => ({
 export const describeApi = (routes: readonly Route[], basePath: string): unknown => {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const route of routes) {
-    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    const path = `/${route.path.replaceAll(/:(\w+)/g, "{$1}")}`;
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) };
   }
   return {

@@ -1,6 +1,7 @@
+import type { RecurringJob } from "leasehold";
 import { recurringPage } from "../answers/jobs.ts";
-import { date, listOf, objectOf, opaque, text as textAnswer } from "../answers/schemas.ts";
-import { type Fields, optional, text } from "../http/fields.ts";
+import { boolean, date, listOf, nullable, number, objectOf, text as textAnswer } from "../answers/schemas.ts";
+import { type Answer, type Fields, optional, text } from "../http/fields.ts";
 import { toJson } from "../http/leasehold.ts";
 import { get, post, type Route, type Services } from "./route.ts";
 
@@ -14,9 +15,20 @@ export const listRecurring: Route = get({
     const { recurringJobs, cursor } = await leasehold.recurring.list({ ...query, limit: 100 });
     return {
       recurringJobs: recurringJobs.map((recurring) => {
-        const { job, ...rest } = recurring;
-        const place = { id: recurring.id, typeName: job.typeName, queue: "" };
-        return toJson({ ...rest, job: { ...job, input: redact.payload(viewer, place, "input", job.input) } });
+        const { job, failure, ...rest } = recurring;
+        const place = { id: recurring.id, typeName: job.typeName, queue: job.queue };
+        const show = (field: "input" | "error", value: unknown) =>
+          redact.payload(viewer, place, field, value);
+        const error = failure && {
+          ...failure.error,
+          // The message of a refused input may quote it.
+          message: show("error", failure.error.message),
+        };
+        return toJson({
+          ...rest,
+          failure: failure && { ...failure, error },
+          job: { ...job, input: show("input", job.input) },
+        });
       }),
       cursor,
     };
@@ -33,18 +45,45 @@ export const previewRecurring: Route = get({
   }),
 });
 
-export const recurringAction = (
+/** `act` returns what may be shown to every viewer: never the recurring job itself, which contains an input. */
+const recurringAction = <T extends object>(
   kind: "pause" | "resume" | "trigger",
-  act: (services: Services, id: string) => Promise<object>,
+  answer: Answer<T>,
+  act: (recurring: Services["leasehold"]["recurring"], id: string) => Promise<T>,
 ): Route =>
   post({
     path: `recurring/:id/${kind}`,
     needs: "limits",
     summary: `${{ pause: "Pauses", resume: "Resumes", trigger: "Runs" }[kind]} a recurring job.`,
     body: {} as Fields<object>,
-    answer: opaque(),
+    answer,
     handle: (services, { params, viewer }) =>
       services.actions.record(viewer.user, `recurring_${kind}`, { id: params["id"] }, () =>
-        act(services, params["id"]!),
+        act(services.leasehold.recurring, params["id"]!),
       ),
   });
+
+const changedRecurringJob = objectOf({ id: textAnswer, version: number, paused: boolean });
+
+const viewChanged = ({ id, version, paused }: Pick<RecurringJob<string>, "id" | "version" | "paused">) => ({
+  id,
+  version,
+  paused,
+});
+
+export const recurringActions: readonly Route[] = [
+  recurringAction("pause", changedRecurringJob, async (recurring, id) =>
+    viewChanged(await recurring.pause({ id })),
+  ),
+  recurringAction("resume", changedRecurringJob, async (recurring, id) =>
+    viewChanged(await recurring.resume({ id })),
+  ),
+  recurringAction(
+    "trigger",
+    objectOf({ result: textAnswer, sequenceId: nullable(textAnswer) }),
+    async (recurring, id) => {
+      const { result, sequenceId } = await recurring.trigger({ id });
+      return { result, sequenceId };
+    },
+  ),
+];
