@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Dashboard } from "./create-dashboard.ts";
 
 /** What Express adds to a request: the complete address, and the body if a middleware has read it. */
@@ -16,7 +17,10 @@ const bodyOf = (message: HandledMessage): IncomingMessage | string | null => {
 
 const toRequest = (message: HandledMessage, signal: AbortSignal): Request => {
   const headers = new Headers();
-  for (const [name, value] of Object.entries(message.headers)) {
+  for (const [field, value] of Object.entries(message.headers)) {
+    // HTTP/2 sends method, path and host as fields that are no headers. A request has either the host or the authority.
+    const name = field === ":authority" ? "host" : field;
+    if (name.startsWith(":")) continue;
     for (const single of Array.isArray(value) ? value : [value ?? ""]) headers.append(name, single);
   }
   // Only the path is taken from the request. Its host is a header, and is checked as such.
@@ -51,10 +55,16 @@ const send = async (response: Response, target: ServerResponse): Promise<void> =
   target.end();
 };
 
-/** The dashboard as a listener for `node:http`, which Express and Fastify take as well. */
+/** The dashboard as a listener for `node:http` and `node:http2`, which Express and Fastify take as well. */
 export const toNodeListener =
   ({ fetch }: Pick<Dashboard, "fetch">) =>
-  async (message: IncomingMessage, target: ServerResponse): Promise<void> => {
+  async (
+    givenMessage: IncomingMessage | Http2ServerRequest,
+    givenTarget: ServerResponse | Http2ServerResponse,
+  ): Promise<void> => {
+    // Node's compatibility classes of HTTP/2 have the same methods; only their declarations differ.
+    const message = givenMessage as IncomingMessage;
+    const target = givenTarget as ServerResponse;
     const gone = new AbortController();
     target.once("close", () => gone.abort());
     try {

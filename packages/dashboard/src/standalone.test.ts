@@ -42,7 +42,7 @@ describe("a dashboard that is a server of its own", () => {
     const again = await fetch(url, { redirect: "manual", headers: { cookie } });
     expect([again.status, again.headers.get("location")]).toEqual([303, "/"]);
     expect((await session(url, { cookie })).status).toBe(200);
-    const token = `leasehold_dashboard=${url.searchParams.get("token")}`;
+    const token = `${cookie.split("=")[0]}=${url.searchParams.get("token")}`;
     expect((await session(url, { cookie: token })).status).toBe(401);
   });
 
@@ -55,7 +55,24 @@ describe("a dashboard that is a server of its own", () => {
     expect(await signIn()).toBe(cookie);
     expect(cookie).not.toContain(token);
     await running?.close();
-    expect((await session(await start({ token }), { cookie })).status).toBe(200);
+    // The name of the cookie has the port, which is another one here.
+    const again = await start({ token });
+    const sameCookie = cookie.replace(url.port, again.port);
+    expect((await session(again, { cookie: sameCookie })).status).toBe(200);
+  });
+
+  it("has a cookie of its own for each port, so that two on one machine do not sign each other out", async () => {
+    const cookieOf = async (url: URL): Promise<string> =>
+      (await fetch(url, { redirect: "manual" })).headers.get("set-cookie")!.split(";")[0]!;
+    const url = await start();
+    const first = running!;
+    try {
+      const cookies = [await cookieOf(url), await cookieOf(await start())];
+      expect(new Set(cookies.map((cookie) => cookie.split("=")[0])).size).toBe(2);
+      expect((await session(url, { cookie: cookies.join("; ") })).status).toBe(200);
+    } finally {
+      await first.close();
+    }
   });
 
   it.each(["?token=wrong", "?token=", ""])("does not let in who comes with %s", async (query) => {

@@ -15,7 +15,8 @@ export interface SignIn {
   trade(request: Request): Response | undefined;
 }
 
-const cookieName = "leasehold_dashboard";
+// Browsers send a cookie to all ports of a host. With the port in its name, dashboards on one machine do not sign each other out.
+const cookieNameOf = (port: number): string => `leasehold_dashboard_${port}`;
 
 const shortestToken = 16;
 
@@ -25,7 +26,7 @@ const isSame = (a: string, b: string): boolean => {
   return timingSafeEqual(digest(a), digest(b));
 };
 
-const readCookie = (header: string | null): string | undefined => {
+const readCookie = (header: string | null, cookieName: string): string | undefined => {
   for (const pair of (header ?? "").split(";")) {
     const [name, ...value] = pair.trim().split("=");
     if (name === cookieName) return value.join("=");
@@ -58,15 +59,17 @@ const isPrefetch = ({ headers }: Request): boolean =>
  * Trades the token of an address for a cookie that no script can read. A random token works once: an address stays in the
  * history of a browser and of a terminal. A token that was given is for repeated use.
  */
-const createSignIn = (given: string | undefined, basePath: string): SignIn => {
+const createSignIn = (given: string | undefined, basePath: string, cookieName: () => string): SignIn => {
   const token = given === undefined ? randomToken() : checkToken(given);
   // With a given token, a browser stays signed in when the server is started again.
   const session =
-    given === undefined ? randomToken() : createHmac("sha256", given).update(cookieName).digest("base64url");
+    given === undefined
+      ? randomToken()
+      : createHmac("sha256", given).update("leasehold_dashboard").digest("base64url");
   let isUsed = false;
 
   const isSignedIn = ({ headers }: Request): boolean => {
-    const cookie = readCookie(headers.get("cookie"));
+    const cookie = readCookie(headers.get("cookie"), cookieName());
     return cookie !== undefined && isSame(cookie, session);
   };
 
@@ -94,7 +97,7 @@ const createSignIn = (given: string | undefined, basePath: string): SignIn => {
           },
         });
       isUsed = true;
-      const cookie = `${cookieName}=${session}; HttpOnly; SameSite=Strict; Path=${basePath || "/"}`;
+      const cookie = `${cookieName()}=${session}; HttpOnly; SameSite=Strict; Path=${basePath || "/"}`;
       return toPage({ "set-cookie": cookie });
     },
   };
@@ -133,7 +136,9 @@ export const startDashboard = async (options: StandaloneOptions): Promise<Standa
   if (!isLoopback && given === undefined && userHeader === undefined)
     throw new InvalidOptionError("host", "needs a token or a userHeader if others can reach it", host);
   const basePath = rest.basePath?.replace(/\/$/, "") ?? "";
-  const signIn = userHeader === undefined ? createSignIn(given, basePath) : undefined;
+  // Port 0 is known only when the server listens.
+  const cookieName = (): string => cookieNameOf((server.address() as AddressInfo).port);
+  const signIn = userHeader === undefined ? createSignIn(given, basePath, cookieName) : undefined;
   const dashboard = createDashboard({
     ...rest,
     authorize: signIn?.authorize ?? byHeader(userHeader!),
