@@ -17,7 +17,7 @@ const openApi = async () => {
     return (await (await fetch(new Request(`http://localhost/api/${path}`, init))).json()) as T;
   };
   const { paths } = await ask<{ paths: object }>("openapi.json");
-  const kinds = Object.keys(paths).flatMap((path) => /^plans\/(\w+)$/.exec(path)?.[1] ?? []);
+  const kinds = Object.keys(paths).flatMap((path) => /^\/plans\/(\w+)$/.exec(path)?.[1] ?? []);
   return { ask, kinds };
 };
 
