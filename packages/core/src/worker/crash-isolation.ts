@@ -131,7 +131,8 @@ const beginLastAttempt = async (worker: WorkerContext, held: HeldJob): Promise<b
   held.leaseEndsAt = trustedLeaseEnd(askedAt, leaseMs);
   held.job = { ...held.job, attempt };
   held.eventData = undefined;
-  return isLeaseTrusted(held, runtime.clock);
+  // After a late answer the handler may not start here. The job is released, so that it keeps the attempt written as begun.
+  return isLeaseTrusted(held, runtime.clock) ? true : undefined;
 };
 
 /** The part of one worker in `CrashIsolation`. */

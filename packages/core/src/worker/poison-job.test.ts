@@ -232,6 +232,45 @@ describe("a job that takes its process down", () => {
     await clock.runUntil(worker.stop());
   });
 
+  it("is released when the answer that it may begin comes too late, and runs later", async () => {
+    let isSlow = true;
+    const kit = await createTestKit({
+      jobTypes,
+      wrapStateAdapter: (adapter) =>
+        wrapAdapter(adapter, (method, original) =>
+          method !== "renewLeases"
+            ? original
+            : async (call) => {
+                const { leases } = call as { leases: readonly { lastAttempt?: number }[] };
+                if (isSlow && leases[0]?.lastAttempt !== undefined) {
+                  isSlow = false;
+                  await new Promise<void>((resolve) => clock.setTimer(resolve, 1_100));
+                }
+                return original(call);
+              },
+        ),
+    });
+    const { leasehold, clock, stateAdapter } = kit;
+    const started = await leasehold.startJobSequence({
+      typeName: "task",
+      input: { poison: false },
+      maxAttempts: 2,
+    });
+    const claim = { requests: [{ queue: "default", typeNames: null, limit: 1 }], limit: 1 };
+    await stateAdapter.claimJobs({ workerId: "vanished", leaseToken: "token", leaseMs: 10, ...claim });
+    await clock.advanceBy(20);
+    const worker = await clock.runUntil(
+      leasehold
+        .createWorker()
+        .implementJobType({ typeName: "task", process: async () => "done" })
+        .start({ leaseMs: 1_000, reapIntervalMs: 500 }),
+    );
+    const { output } = await clock.runUntil(leasehold.waitForJobSequenceCompletion(started));
+    expect([isSlow, output]).toEqual([false, "done"]);
+    expect(await leasehold.jobs.get({ id: started.id })).toMatchObject({ attempt: 2 });
+    await clock.runUntil(worker.stop());
+  });
+
   it("is released when its worker stops before it has begun", async () => {
     const asked = createDeferred<void>();
     const answer = createDeferred<void>();
