@@ -77,6 +77,8 @@ export const describeBatches: Scenario = ({ test }) => {
     assert.ok(sizes.every((size) => size <= 5));
     assert.equal(sizes[0], 5);
     assert.equal(events.all("jobAttemptStarted").length, 7);
+    // The waits may read the store before the worker has its answer.
+    await events.first("jobAttemptCompleted", () => events.all("jobAttemptCompleted").length >= 7);
     assert.equal(events.all("jobAttemptCompleted").length, 7);
   });
 

@@ -144,8 +144,8 @@ export const describeRecurringJobs: Scenario = (suite) => {
     assert.deepEqual(failure?.error, { name: "Error", message: "value too long" });
     assert.ok(failure.tries >= 1 && failure.retryAt !== null);
     assert.equal(nextAt?.getTime(), bad.anchorAt.getTime(), "its time stays");
-    const [failed] = app.events.all("recurringJobFailed");
-    assert.deepEqual([failed?.recurringJobId, failed?.typeName, failed?.tries], [bad.id, "report", 1]);
+    const failed = await app.events.first("recurringJobFailed");
+    assert.deepEqual([failed.recurringJobId, failed.typeName, failed.tries], [bad.id, "report", 1]);
 
     refuses = false;
     await until(
