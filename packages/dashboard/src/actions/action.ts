@@ -1,6 +1,7 @@
 import type { JobStatus } from "leasehold";
 import { actionQueue } from "leasehold/adapter";
 import type { ActionKind } from "../answers/jobs.ts";
+import { badRequest } from "../http/errors.ts";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Right } from "../http/rights.ts";
 import { isTimeField, type JobFilterQuery } from "./job-filter.ts";
@@ -9,6 +10,10 @@ import { isTimeField, type JobFilterQuery } from "./job-filter.ts";
 export interface Choice {
   readonly ids?: readonly string[] | undefined;
   readonly filter?: JobFilterQuery | undefined;
+  /** Of the jobs of a filter, or of those to cancel, only the ones in these statuses. Default: all that the action can change. */
+  readonly status?: readonly JobStatus[] | undefined;
+  /** Also cancels what the jobs have started. */
+  readonly withChildren?: boolean | undefined;
   readonly before: Date;
   /** For an action that reschedules. */
   readonly schedule?: Schedule | undefined;
@@ -44,6 +49,8 @@ export interface PlannedAction {
   readonly isFinal: boolean;
   /** It needs a schedule. */
   readonly isTimed?: boolean;
+  /** It can also change what jobs have started. */
+  readonly takesChildren?: boolean;
   /** The command of the CLI that does the same. */
   readonly command: string;
   portion(leasehold: AnyLeasehold, call: PortionCall): Promise<Portion>;
@@ -68,12 +75,12 @@ const choose = (
   call: PortionCall,
   bound: "finishedBefore" | "createdBefore",
 ): Choosing & { next: string | null } => {
-  const { ids, filter, before } = call.choice;
+  const { ids, filter, status, before } = call.choice;
   if (ids !== undefined) {
     const slice = sliceIds(ids, call);
     return { ids: slice.ids, next: slice.cursor };
   }
-  const bounded = { ...filter, [bound]: earlier(filter?.[bound], before) };
+  const bounded = { ...filter, ...(status && { status }), [bound]: earlier(filter?.[bound], before) };
   return { filter: bounded, limit: call.limit, cursor: call.cursor, next: null };
 };
 
@@ -117,9 +124,15 @@ interface Found {
 const find = async (
   leasehold: AnyLeasehold,
   call: PortionCall,
-  status: readonly JobStatus[],
+  changeable: readonly JobStatus[],
 ): Promise<Found> => {
-  const { ids, filter, before } = call.choice;
+  const { ids, filter, before, status: wanted = changeable } = call.choice;
+  const status = changeable.filter((one) => wanted.includes(one));
+  if (status.length === 0)
+    throw badRequest(
+      `This changes no jobs that are ${wanted.join(" or ")}.`,
+      `It changes jobs that are ${changeable.join(", ")}.`,
+    );
   if (ids === undefined) {
     const bounded = { ...filter, status, createdBefore: earlier(filter?.createdBefore, before) };
     const limit = Math.min(call.limit, mostListed);
@@ -150,13 +163,23 @@ const unfinished = ["blocked", "pending", "running"] as const;
 
 const cancel: PlannedAction["portion"] = async (leasehold, call) => {
   const { jobs, skipped, cursor } = await find(leasehold, call, unfinished);
-  if (call.dryRun) return { changed: jobs.map(({ id }) => ({ jobId: id, revived: 0 })), skipped, cursor };
+  const { dryRun, reason } = call;
+  const { withChildren = false } = call.choice;
+  if (dryRun && !withChildren)
+    return { changed: jobs.map(({ id }) => ({ jobId: id, revived: 0 })), skipped, cursor };
   const jobOf = new Map(jobs.map((job) => [job.sequenceId, job.id]));
-  const report = await leasehold.jobs.cancel({ ids: [...jobOf.keys()], reason: call.reason });
-  const refused = report.skipped.map(({ id, reason: why }) => ({ jobId: jobOf.get(id)!, reason: why }));
+  const report = await leasehold.jobs.cancel({
+    ids: [...jobOf.keys()],
+    withChildren,
+    dryRun,
+    ...(!dryRun && { reason }),
+  });
+  // A child has no job that was chosen; its sequence has the id of its first job.
+  const jobIdOf = (sequenceId: string): string => jobOf.get(sequenceId) ?? sequenceId;
+  const refused = report.skipped.filter(({ id }) => jobOf.has(id));
   return {
-    changed: report.changed.map(({ id }) => ({ jobId: jobOf.get(id)!, revived: 0 })),
-    skipped: [...skipped, ...refused],
+    changed: report.changed.map(({ id }) => ({ jobId: jobIdOf(id), revived: 0 })),
+    skipped: [...skipped, ...refused.map(({ id, reason: why }) => ({ jobId: jobIdOf(id), reason: why }))],
     cursor,
   };
 };
@@ -176,7 +199,14 @@ const deleteTrees: PlannedAction["portion"] = async (leasehold, call) => {
 
 export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
   redrive: { needs: "redrive", unit: "jobs", isFinal: false, command: "failed redrive", portion: redrive },
-  cancel: { needs: "cancel", unit: "jobs", isFinal: false, command: "cancel", portion: cancel },
+  cancel: {
+    needs: "cancel",
+    unit: "jobs",
+    isFinal: false,
+    takesChildren: true,
+    command: "cancel",
+    portion: cancel,
+  },
   run_now: { needs: "update", unit: "jobs", isFinal: false, command: "waiting run-now", portion: reschedule },
   reschedule: {
     needs: "update",
@@ -193,12 +223,14 @@ export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
 export interface StoredChoice {
   readonly ids?: readonly string[];
   readonly filter?: Readonly<Record<string, unknown>>;
+  readonly status?: readonly JobStatus[];
+  readonly withChildren?: boolean;
   readonly before: string;
   readonly schedule?: { readonly at: string } | { readonly afterMs: number };
 }
 
-export const restoreChoice = ({ ids, filter, before, schedule }: StoredChoice): Choice => ({
-  ids,
+export const restoreChoice = ({ filter, before, schedule, ...rest }: StoredChoice): Choice => ({
+  ...rest,
   filter:
     filter &&
     (Object.fromEntries(

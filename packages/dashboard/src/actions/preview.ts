@@ -38,8 +38,14 @@ const scheduleWords = (schedule: Choice["schedule"]): string[] => {
 };
 
 /** The command for the same action, as a dry run; null if the command line cannot express it or would be too long. */
-export const commandFor = (words: string, { ids, filter, schedule }: Choice): string | null => {
-  const start = ["leasehold", words, ...scheduleWords(schedule)].join(" ");
+export const commandFor = (
+  words: string,
+  { ids, filter, status, withChildren, schedule }: Choice,
+): string | null => {
+  const children = withChildren === true ? ["--with-children"] : [];
+  const start = ["leasehold", words, ...scheduleWords(schedule), ...children].join(" ");
+  // The command takes a status with a filter only.
+  if (ids !== undefined && status !== undefined) return null;
   if (ids !== undefined) {
     if (ids.length > mostIds) return null;
     // An id may look like an option.
@@ -50,7 +56,9 @@ export const commandFor = (words: string, { ids, filter, schedule }: Choice): st
   if (filter === undefined || (words === "cancel" && filter.failureReason !== undefined)) return null;
   const chosen = filterWords(filter);
   if (chosen === undefined) return null;
-  return [start, ...chosen, "--dry-run"].join(" ");
+  const statuses = words === "failed redrive" ? [] : (status ?? []).flatMap((one) => ["--status", one]);
+  const filters = statuses.length > 0 && chosen[0] === "--all" ? [] : chosen;
+  return [start, ...statuses, ...filters, "--dry-run"].join(" ");
 };
 
 // A dry run holds its transaction open until it is rolled back, so it has to stay short.

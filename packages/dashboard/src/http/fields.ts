@@ -39,6 +39,10 @@ export const whole = ({ min, max }: { min: number; max: number }): Field<number>
     return Number(number);
   });
 
+export const flag: Field<boolean> = field({ type: "boolean" }, (value, name) =>
+  typeof value === "boolean" ? value : wrong(name, "must be true or false"),
+);
+
 /** A time: ISO 8601 with a zone. */
 export const timestamp: Field<Date> = field({ type: "string", format: "date-time" }, (value, name) => {
   const isComplete =

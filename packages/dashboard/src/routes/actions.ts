@@ -1,5 +1,11 @@
 import { type Choice, type PlannedAction, plannedActions, type Schedule } from "../actions/action.ts";
-import { filterFields, type JobFilterQuery, requireFilterRights } from "../actions/job-filter.ts";
+import type { JobStatus } from "leasehold";
+import {
+  filterFields,
+  type JobFilterQuery,
+  requireFilterRights,
+  statusField,
+} from "../actions/job-filter.ts";
 import { commandFor, preview } from "../actions/preview.ts";
 import {
   type ActionKind,
@@ -14,6 +20,7 @@ import { badRequest, HttpError } from "../http/errors.ts";
 import {
   type Field,
   type Fields,
+  flag,
   listOf,
   timestamp,
   objectOf,
@@ -33,6 +40,8 @@ interface ScheduleBody {
 interface ChoiceBody {
   readonly ids: readonly string[] | undefined;
   readonly filter: JobFilterQuery | undefined;
+  readonly status: readonly JobStatus[] | undefined;
+  readonly withChildren?: boolean | undefined;
   readonly schedule?: ScheduleBody;
 }
 
@@ -51,9 +60,11 @@ const scheduleFields: Fields<ScheduleBody> = {
   afterMs: optional(whole({ min: 0, max: longestScheduleMs })),
 };
 
-const choiceFields = ({ isTimed }: PlannedAction): Fields<ChoiceBody> => ({
+const choiceFields = ({ isTimed, takesChildren }: PlannedAction): Fields<ChoiceBody> => ({
   ids: idsField,
   filter: optional(objectOf(filterFields)),
+  status: statusField,
+  ...(takesChildren === true && { withChildren: optional(flag) }),
   ...(isTimed === true && { schedule: objectOf(scheduleFields) }),
 });
 
@@ -70,9 +81,22 @@ const scheduleFrom = ({ at, afterMs }: ScheduleBody): Schedule => {
   throw badRequest('Either "schedule.at" or "schedule.afterMs" is needed.');
 };
 
-const chooseFrom = ({ ids, filter, schedule }: ChoiceBody, before: Date): Choice => {
+const chooseFrom = (
+  { takesChildren }: PlannedAction,
+  { ids, filter, status, withChildren, schedule }: ChoiceBody,
+  before: Date,
+): Choice => {
   if ((ids === undefined) === (filter === undefined)) throw badRequest('Either "ids" or "filter" is needed.');
-  return { ids, filter, before, ...(schedule && { schedule: scheduleFrom(schedule) }) };
+  if (ids !== undefined && status !== undefined && takesChildren !== true)
+    throw badRequest('"status" is part of a filter.', 'Leave it out, or pass "filter".');
+  return {
+    ids,
+    filter,
+    before,
+    ...(status && { status }),
+    ...(withChildren === true && { withChildren }),
+    ...(schedule && { schedule: scheduleFrom(schedule) }),
+  };
 };
 
 /** A plan expires: its numbers become outdated. */
@@ -93,7 +117,7 @@ const routesOf = (kind: ActionKind): Route[] => {
       handle: async (services, { body, viewer }) => {
         requireFilterRights(viewer, body.filter);
         const before = new Date(await services.now());
-        const choice = chooseFrom(body, before);
+        const choice = chooseFrom(action, body, before);
         return {
           before: before.toISOString(),
           expiresAt: new Date(before.getTime() + longestPlanMs).toISOString(),
@@ -115,7 +139,7 @@ const routesOf = (kind: ActionKind): Route[] => {
         const age = (await services.now()) - body.before.getTime();
         if (age < 0 || age > longestPlanMs)
           throw new HttpError(409, "plan_expired", "This plan is too old.", { hint: "Make a new one." });
-        const choice = chooseFrom(body, body.before);
+        const choice = chooseFrom(action, body, body.before);
         if (action.isFinal) {
           const { changed } = await preview(services.leasehold, action, choice);
           if (body.confirm !== changed)

@@ -3,7 +3,15 @@ import type { ActionKind, JobPage as Page } from "../../../src/answers/jobs.ts";
 import { PlanPanel } from "../parts/action-panel.tsx";
 import { Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { Top } from "../parts/shell.tsx";
-import { type Choice, filterOf, fitsFilter, kindNames, kinds, planFilterOf } from "../state/action.ts";
+import {
+  type Choice,
+  choiceOf,
+  filterOf,
+  kindNames,
+  kinds,
+  planFilterOf,
+  statusesFor,
+} from "../state/action.ts";
 import { usePolled } from "../state/api.ts";
 import { formatCount, plural } from "../state/format.ts";
 import { place, withQuery } from "../state/router.ts";
@@ -57,7 +65,8 @@ export const JobsPage = () => {
   const some = jobs?.filter(({ id }) => selected.has(id)) ?? [];
   const forSelected = offered.filter((kind) => some.some(({ status }) => kinds[kind].of.includes(status)));
   // What a search in inputs finds can be selected, but is no filter that a plan takes.
-  const forAll = inputContains === undefined ? offered.filter((kind) => fitsFilter(kind, statusFilter)) : [];
+  const forAll =
+    inputContains === undefined ? offered.filter((kind) => statusesFor(kind, statusFilter).length > 0) : [];
   const isFiltered =
     Object.keys(filter).length > 0 ||
     statusFilter.length > 0 ||
@@ -120,7 +129,7 @@ export const JobsPage = () => {
                         onClick={() =>
                           setChosen({
                             kind,
-                            choice: { filter: planFilterOf(query) },
+                            choice: choiceOf(kind, planFilterOf(query), statusesFor(kind, statusFilter)),
                             title: "all that match",
                           })
                         }

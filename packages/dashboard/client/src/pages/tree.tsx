@@ -1,15 +1,18 @@
 import { Graph, layout } from "@dagrejs/dagre";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { Status, Tree, TreeNode } from "../../../src/answers/jobs.ts";
+import type { ActionKind, Status, Tree, TreeNode } from "../../../src/answers/jobs.ts";
+import { PlanPanel } from "../parts/action-panel.tsx";
 import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { StateMark } from "../parts/job-state.tsx";
 import { Link } from "../parts/link.tsx";
 import { Top } from "../parts/shell.tsx";
+import { kinds } from "../state/action.ts";
 import { addressOf, usePolled } from "../state/api.ts";
 import { formatCount, formatDuration, plural } from "../state/format.ts";
 import { jobPath, jobsPath, navigate } from "../state/router.ts";
+import { may } from "../state/session.ts";
 import { now } from "../state/settings.ts";
 
 /** A job, or several that look alike. */
@@ -200,8 +203,36 @@ const describeSpan = (nodes: readonly TreeNode[]): string => {
   return hasEnded ? `took ${formatDuration(to - from)}` : `${formatDuration(to - from)} so far`;
 };
 
+const treeActions = ["cancel", "redrive"] as const;
+
+/** What can be done to all jobs of the tree. */
+const TreeActions = ({ tree, onPlan }: { readonly tree: Tree; onPlan(kind: ActionKind): void }) => {
+  const offered = treeActions.filter(
+    (kind) =>
+      may(kinds[kind].needs) &&
+      // Jobs beyond those that are drawn may be in any state.
+      (!tree.isComplete || tree.nodes.some(({ status }) => kinds[kind].of.includes(status))),
+  );
+  return (
+    <>
+      {offered.map((kind, index) => (
+        <button
+          key={kind}
+          type="button"
+          class={`button small ${kinds[kind].isDangerous ? "danger" : ""}`}
+          {...(index === 0 && { "data-plan": "" })}
+          onClick={() => onPlan(kind)}
+        >
+          {kinds[kind].name}…
+        </button>
+      ))}
+    </>
+  );
+};
+
 export const TreePage = ({ id }: { readonly id: string }) => {
-  const { data: tree, error } = usePolled<Tree>(`trees/${toSegment(id)}`);
+  const { data: tree, error, reload } = usePolled<Tree>(`trees/${toSegment(id)}`);
+  const [kind, setKind] = useState<ActionKind>();
   // The layout depends on the jobs, not on their states.
   const shape = JSON.stringify(tree);
   const placed = useMemo(() => (tree === undefined ? undefined : place(tree)), [shape]);
@@ -220,68 +251,80 @@ export const TreePage = ({ id }: { readonly id: string }) => {
       {tree === undefined && error === undefined && <Skeleton rows={10} />}
       {tree !== undefined && placed !== undefined && (
         <>
-          <Card
-            title="How it came about"
-            note={`${plural(tree.nodes.length, "job")}${tree.isComplete ? "" : " and more"} · ${describeSpan(tree.nodes)}`}
-            side={
-              <span class="legend">
-                <Link class="link" to={jobsPath({ rootSequenceId: id })}>
-                  As a list
-                </Link>
-                <span>
-                  <i class="key-critical" /> critical path
+          <div class={kind === undefined ? "columns" : "columns with-plan"}>
+            <Card
+              title="How it came about"
+              note={`${plural(tree.nodes.length, "job")}${tree.isComplete ? "" : " and more"} · ${describeSpan(tree.nodes)}`}
+              side={
+                <span class="legend">
+                  <TreeActions tree={tree} onPlan={setKind} />
+                  <Link class="link" to={jobsPath({ rootSequenceId: id })}>
+                    As a list
+                  </Link>
+                  <span>
+                    <i class="key-critical" /> critical path
+                  </span>
+                  <span>
+                    <i class="key-blocks" /> waits for
+                  </span>
                 </span>
-                <span>
-                  <i class="key-blocks" /> waits for
-                </span>
-              </span>
-            }
-            flush
-          >
-            <div class="graph" tabIndex={0} role="group" aria-label="Graph of the tree">
-              <svg
-                width={placed.width}
-                height={placed.height}
-                viewBox={`0 0 ${placed.width} ${placed.height}`}
-              >
-                <defs>
-                  <marker
-                    id="head"
-                    viewBox="0 0 8 8"
-                    refX="7"
-                    refY="4"
-                    markerWidth="7"
-                    markerHeight="7"
-                    orient="auto"
-                  >
-                    <path class="head" d="M0 0L8 4L0 8Z" />
-                  </marker>
-                  <marker
-                    id="head-critical"
-                    viewBox="0 0 8 8"
-                    refX="7"
-                    refY="4"
-                    markerWidth="5"
-                    markerHeight="5"
-                    orient="auto"
-                  >
-                    <path class="head critical" d="M0 0L8 4L0 8Z" />
-                  </marker>
-                </defs>
-                {placed.edges.map(({ edge, path }) => (
-                  <path
-                    key={`${edge.from} ${edge.to}`}
-                    class={`edge ${edge.kind} ${edge.isCritical ? "critical" : ""}`}
-                    d={path}
-                    marker-end={edge.isCritical ? "url(#head-critical)" : "url(#head)"}
-                  />
-                ))}
-                {placed.nodes.map((one) => (
-                  <Node key={one.node.id} placed={one} root={id} />
-                ))}
-              </svg>
-            </div>
-          </Card>
+              }
+              flush
+            >
+              <div class="graph" tabIndex={0} role="group" aria-label="Graph of the tree">
+                <svg
+                  width={placed.width}
+                  height={placed.height}
+                  viewBox={`0 0 ${placed.width} ${placed.height}`}
+                >
+                  <defs>
+                    <marker
+                      id="head"
+                      viewBox="0 0 8 8"
+                      refX="7"
+                      refY="4"
+                      markerWidth="7"
+                      markerHeight="7"
+                      orient="auto"
+                    >
+                      <path class="head" d="M0 0L8 4L0 8Z" />
+                    </marker>
+                    <marker
+                      id="head-critical"
+                      viewBox="0 0 8 8"
+                      refX="7"
+                      refY="4"
+                      markerWidth="5"
+                      markerHeight="5"
+                      orient="auto"
+                    >
+                      <path class="head critical" d="M0 0L8 4L0 8Z" />
+                    </marker>
+                  </defs>
+                  {placed.edges.map(({ edge, path }) => (
+                    <path
+                      key={`${edge.from} ${edge.to}`}
+                      class={`edge ${edge.kind} ${edge.isCritical ? "critical" : ""}`}
+                      d={path}
+                      marker-end={edge.isCritical ? "url(#head-critical)" : "url(#head)"}
+                    />
+                  ))}
+                  {placed.nodes.map((one) => (
+                    <Node key={one.node.id} placed={one} root={id} />
+                  ))}
+                </svg>
+              </div>
+            </Card>
+            {kind !== undefined && (
+              <PlanPanel
+                kind={kind}
+                choice={{ filter: { rootSequenceId: id } }}
+                title="this tree"
+                onClose={() => setKind(undefined)}
+                onDone={reload}
+              />
+            )}
+          </div>
           <CriticalPath tree={tree} />
         </>
       )}

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { ActionKind, Plan } from "../../../src/answers/jobs.ts";
+import type { ActionKind, Plan, Status } from "../../../src/answers/jobs.ts";
 import { type Choice, kinds, type Schedule } from "../state/action.ts";
 import { act, type ApiError } from "../state/api.ts";
 import { formatCount, formatDuration, formatTime, zoneName } from "../state/format.ts";
@@ -8,6 +8,11 @@ import { foresee, Outcomes, Progress, unitOf } from "./action-outcome.tsx";
 import { Problem, Skeleton } from "./card.tsx";
 import { Command } from "./link.tsx";
 import { SidePanel } from "./panel.tsx";
+
+const waiting: readonly Status[] = ["blocked", "pending"];
+
+const shownStatuses = (choice: Choice): readonly Status[] =>
+  ("status" in choice ? choice.status : undefined) ?? kinds.cancel.of;
 
 const paces = [0, 5, 50, 500] as const;
 
@@ -94,6 +99,37 @@ const WhenForm = ({ onChoose }: { onChoose(schedule: Schedule): void }) => {
   );
 };
 
+/** What else a cancellation may spare or take along. */
+const CancelOptions = ({
+  sparesRunning,
+  withChildren,
+  onChange,
+}: {
+  readonly sparesRunning: boolean;
+  readonly withChildren: boolean;
+  onChange(options: { readonly sparesRunning: boolean; readonly withChildren: boolean }): void;
+}) => (
+  <fieldset class="choices">
+    <legend class="small dim">Which jobs</legend>
+    <label>
+      <input
+        type="checkbox"
+        checked={sparesRunning}
+        onChange={(event) => onChange({ sparesRunning: event.currentTarget.checked, withChildren })}
+      />
+      only jobs that wait: what runs may finish
+    </label>
+    <label>
+      <input
+        type="checkbox"
+        checked={withChildren}
+        onChange={(event) => onChange({ sparesRunning, withChildren: event.currentTarget.checked })}
+      />
+      also what these jobs have started
+    </label>
+  </fieldset>
+);
+
 /** A dry run first, and then exactly that. */
 export const PlanPanel = ({
   kind,
@@ -116,9 +152,17 @@ export const PlanPanel = ({
   const [runningId, setRunningId] = useState<string>();
   const [isBusy, setIsBusy] = useState(false);
   const [schedule, setSchedule] = useState<Schedule>();
+  const [scope, setScope] = useState({ sparesRunning: false, withChildren: false });
   const isTimed = kind === "reschedule";
   const chosen = JSON.stringify(choice);
-  const body = { ...choice, ...(isTimed && { schedule }) };
+  const body = {
+    ...choice,
+    ...(isTimed && { schedule }),
+    ...(scope.sparesRunning && {
+      status: waiting.filter((status) => shownStatuses(choice).includes(status)),
+    }),
+    ...(scope.withChildren && { withChildren: true }),
+  };
 
   const look = async (): Promise<void> => {
     setProblem(undefined);
@@ -137,8 +181,13 @@ export const PlanPanel = ({
     setTyped("");
     setPlan(undefined);
     setSchedule(undefined);
+    setScope({ sparesRunning: false, withChildren: false });
     if (!isTimed) void look();
   }, [kind, chosen]);
+
+  useEffect(() => {
+    if (plan !== undefined) void look();
+  }, [scope]);
 
   useEffect(() => {
     if (schedule !== undefined) void look();
@@ -204,6 +253,7 @@ export const PlanPanel = ({
             </p>
           )}
           <Outcomes kind={kind} plan={plan} />
+          {kind === "cancel" && <CancelOptions {...scope} onChange={setScope} />}
           {!plan.preview.isExact && (
             <p class="small dim">Only the first ones were looked at. The rest is treated in the same way.</p>
           )}

@@ -8,7 +8,10 @@ export type Filter = Readonly<Record<string, string | readonly string[]>>;
 export type Schedule = { readonly at: string } | { readonly afterMs: number };
 
 /** The jobs of a plan. */
-export type Choice = { readonly ids: readonly string[] } | { readonly filter: Filter };
+export type Choice = (
+  | { readonly ids: readonly string[] }
+  | { readonly filter: Filter; readonly status?: readonly Status[] }
+) & { readonly withChildren?: boolean };
 
 interface KindWords {
   readonly needs: Right;
@@ -67,12 +70,13 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
 
 export const kindNames = Object.keys(kinds) as ActionKind[];
 
-/**
- * A plan for a filter covers all states that its action can change, not only those of the list. So it is offered only where the list
- * shows all of them: a user must not change jobs that were not shown.
- */
-export const fitsFilter = (kind: ActionKind, shown: readonly string[]): boolean =>
-  shown.length === 0 || kinds[kind].of.every((status) => shown.includes(status));
+/** Of the statuses that a list shows, those that the action changes: a plan must not change jobs that the list does not show. */
+export const statusesFor = (kind: ActionKind, shown: readonly string[]): readonly Status[] =>
+  kinds[kind].of.filter((status) => shown.length === 0 || shown.includes(status));
+
+/** The jobs of a filter in these statuses. All that the action can change need not be named. */
+export const choiceOf = (kind: ActionKind, filter: Filter, status: readonly Status[]): Choice =>
+  status.length === kinds[kind].of.length ? { filter } : { filter, status };
 
 const skipped: Readonly<Record<string, string>> = {
   not_found: "does not exist any more",
