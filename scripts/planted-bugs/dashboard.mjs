@@ -30,9 +30,10 @@ plant("dashboard/src/actions/run.ts", [
   ["a stop does not wait for the portion under way", ["await here?.end.catch(() => undefined);", ""]],
   [
     "an action of another process is not stopped",
-    ['if (isOpen(await requireJob(id))) await own.jobs.cancel({ ids: [id], reason: "Stopped." });', ""],
+    ["if (isOpen(await requireJob(id))) await own.jobs.cancel({ ids: [id], reason });", ""],
   ],
   ["two can resume an action", ["if (changed.length === 0) throw underWay();", ""]],
+  ["the log does not name who stopped", ["here?.stop.abort(reason)", "here?.stop.abort(stoppedBy)"]],
   ["the log does not name who resumed", ["resumed?.by ?? user", "user"]],
   [
     "any kind of action can be stopped by any right",
@@ -81,7 +82,29 @@ plant("dashboard/src/actions/hide.ts", [
 ]);
 
 plant("dashboard/src/routes/actions.ts", [
-  ["keys in a filter are shown to everybody", ['|| viewer.can.has("payloads")', '|| viewer.can.has("read")']],
+  [
+    "keys in a filter are shown to everybody",
+    ['typeof shown === "string" ? shown : "(hidden)"', 'typeof shown === "number" ? shown : key'],
+  ],
+]);
+
+plant("dashboard/src/http/rights.ts", [
+  ["a rule decides about keys of no certain job", ["(job === null && rule !== undefined)", "false"]],
+  [
+    "a rule that fails shows what it was made to hide",
+    ["      return true;\n    }\n  };", "      return false;\n    }\n  };"],
+  ],
+  [
+    "a rule that hides nothing shows secrets",
+    ['if (decision === "show") return false;', "if (!decision) return false;"],
+  ],
+]);
+
+plant("dashboard/src/routes/jobs.ts", [
+  [
+    "the stack shows a hidden message",
+    ['isShown ? show("stack", stack) : hide(stack)', 'show("stack", stack)'],
+  ],
 ]);
 
 plant("core/src/jobs/filter.ts", [

@@ -25,6 +25,8 @@ export const stores = {
     tests: [
       "packages/dashboard/src/actions/run.test.ts",
       "packages/dashboard/src/routes/jobs.test.ts",
+      "packages/dashboard/src/routes/redaction.test.ts",
+      "packages/dashboard/src/routes/corpus.test.ts",
       "packages/dashboard/src/http/attacks.test.ts",
     ],
     only: "",

@@ -6,6 +6,7 @@ import { createActions } from "./actions/run.ts";
 import { loadAssets } from "./http/assets.ts";
 import type { AnyLeasehold } from "./http/leasehold.ts";
 import { type Authorize, createRedactor, type RedactRule } from "./http/rights.ts";
+import { createCauses } from "./numbers/causes.ts";
 import { createDoctor } from "./numbers/doctor.ts";
 import { createBehindSince } from "./numbers/read-summary.ts";
 import { createHandler } from "./routes/handler.ts";
@@ -36,7 +37,7 @@ export interface DashboardOptions {
   readonly mountPath?: string | undefined;
   /** Refuses every action, whatever `authorize` says. Default: false. */
   readonly readOnly?: boolean | undefined;
-  /** Hides more than the keys that look like secrets. */
+  /** Hides more than the keys that look like secrets, or shows some of them. */
   readonly redact?: RedactRule | undefined;
   /** Shown on every page, so that this installation is not mistaken for another one. */
   readonly environment?: Environment | undefined;
@@ -121,6 +122,7 @@ export const createDashboard = (passed: DashboardOptions): Dashboard => {
       actions: createActions({ leasehold: operated, original: leasehold, stateAdapter, readOnly }),
       doctor: createDoctor({ stateAdapter: store, workerless: new Set(options.workerless), now }),
       findBehindSince: createBehindSince(operated),
+      readCauses: createCauses(operated),
       environment: options.environment ?? null,
       traceUrl: options.traceUrl,
       now,

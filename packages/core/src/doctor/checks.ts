@@ -332,13 +332,13 @@ export const checkRecurringJobs = async (
   }
   if (failing.length > 0) {
     const { tries, error } = findFailure(failing[0]!)!;
-    findings.push(
-      finding.problem(
-        "recurring jobs",
-        `${plural(failing.length, "recurring job")} cannot start its job, such as ${onOneLine(failing[0]!.id)}, tried ${plural(tries, "time")}: ${onOneLine(error.message)}`,
-        "Workers try again every minute at most. Put or delete it with what the error names set right; `leasehold recurring show` has the details.",
-      ),
+    const result = finding.problem(
+      "recurring jobs",
+      `${plural(failing.length, "recurring job")} cannot start its job, such as ${onOneLine(failing[0]!.id)}, tried ${plural(tries, "time")}.`,
+      "Workers try again every minute at most. Put or delete it with what the error names set right; `leasehold recurring show` has the details.",
     );
+    // Kept apart: it may quote the input of the job.
+    findings.push({ ...result, cause: onOneLine(error.message) });
   }
   if (timeZoneVersion !== "" && newest > timeZoneVersion) {
     findings.push(

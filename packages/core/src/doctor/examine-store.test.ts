@@ -271,9 +271,10 @@ describe("a recurring job whose job cannot be started", () => {
       await recurring!.advanceRecurring({ ctx, jobs: [{ ...row, tickHistory }] });
     });
     const [found] = await examine(stateAdapter, "recurring jobs");
-    expect(found?.status).toBe("problem");
-    expect(found?.summary).toBe(
-      "1 recurring job cannot start its job, such as nightly, tried 3 times: value too long",
-    );
+    expect(found).toMatchObject({
+      status: "problem",
+      summary: "1 recurring job cannot start its job, such as nightly, tried 3 times.",
+      cause: "value too long",
+    });
   });
 });

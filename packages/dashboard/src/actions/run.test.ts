@@ -163,7 +163,12 @@ it("lets one of two resume a stopped action at the same time, and names who did"
   const id = await beginSlowly(first);
   await untilChanged(first, id, 1);
   expect((await first.act(`plans/cancel/stop/${id}`)).body).toEqual({ stopped: true });
-  expect(await resultOf(first, id)).toMatchObject({ state: "stopped", changed: 1, by: "grace" });
+  expect(await resultOf(first, id)).toMatchObject({
+    state: "stopped",
+    changed: 1,
+    by: "grace",
+    stoppedBy: "grace",
+  });
   const answers = await Promise.all([second, third].map(({ act }) => act(`plans/cancel/resume/${id}`)));
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 409]));
   await untilState(second, id, "done");
@@ -174,12 +179,14 @@ it("lets one of two resume a stopped action at the same time, and names who did"
 });
 
 it("stops an action of another process after the portion under way", async () => {
-  const { first, second } = await openTwo();
+  const { first, stateAdapter } = await openTwo();
+  const second = await openBeside(stateAdapter, "eve");
   const id = await beginSlowly(first);
   await untilChanged(second, id, 1);
   expect((await second.act(`plans/cancel/stop/${id}`)).body).toEqual({ stopped: true });
   await untilState(second, id, "stopped");
-  const { changed } = await resultOf(second, id);
+  const { changed, stoppedBy } = await resultOf(second, id);
+  expect(stoppedBy).toBe("eve");
   expect(await first.leasehold.jobs.count({ status: "pending" })).toMatchObject([{ count: 3 - changed }]);
   expect((await second.act(`plans/cancel/stop/${id}`)).body).toEqual({ stopped: false });
 });

@@ -5,6 +5,7 @@ import {
   LeaseholdError,
   rescheduleJob,
   StoreCallTimeoutError,
+  type StoredError,
   UnrecoverableJobError,
 } from "leasehold";
 import { actionQueue, actionTypeName, type AnyStateAdapter, storageOptionsOf } from "leasehold/adapter";
@@ -75,6 +76,12 @@ const unknownError = "The store could not do it.";
 const countsOf = ({ input, progress }: Pick<AnyJob, "input" | "progress">): Counts =>
   (progress as Counts | null) ?? (input as ActionInput).resumed?.from ?? nothingDone;
 
+/** The job of a stopped action is cancelled with this and the user as its reason. */
+const stoppedBy = "Stopped by ";
+
+const findStopper = (error: StoredError | null): { readonly stoppedBy?: string } =>
+  error?.message.startsWith(stoppedBy) === true ? { stoppedBy: error.message.slice(stoppedBy.length) } : {};
+
 const progressOf = (job: AnyJob): ActionProgress => {
   const { user, resumed } = job.input as ActionInput;
   const output = job.status === "completed" ? (job.output as Counts | Recorded) : undefined;
@@ -84,7 +91,7 @@ const progressOf = (job: AnyJob): ActionProgress => {
   if (output !== undefined) return { ...known, state: "done" };
   if (job.status !== "failed") return { ...known, state: "running" };
   const { reason, error } = job.failure;
-  if (reason === "cancelled") return { ...known, state: "stopped" };
+  if (reason === "cancelled") return { ...known, state: "stopped", ...findStopper(error) };
   const message = reason === "unrecoverable" ? error?.message : undefined;
   return { ...known, state: "failed", error: message ?? unknownError };
 };
@@ -118,7 +125,7 @@ export interface Actions {
   /** Continues an action that was stopped or that failed. */
   resume(user: string, kind: ActionKind, id: string): Promise<void>;
   /** Ends an action after the portion under way; false if it had ended before. */
-  stop(kind: ActionKind, id: string): Promise<boolean>;
+  stop(user: string, kind: ActionKind, id: string): Promise<boolean>;
   /** Makes a small change and logs it in the same transaction. A change that fails is logged as failed. */
   record<T extends object>(user: string, kind: string, choice: object, change: () => Promise<T>): Promise<T>;
   get(id: string): Promise<LoggedAction>;
@@ -187,7 +194,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
             }
             signal.throwIfAborted();
             if (!stop.signal.aborted) return rescheduleJob({ afterMs: 0 });
-            await own.jobs.cancel({ ids: [job.id], reason: "Stopped." });
+            await own.jobs.cancel({ ids: [job.id], reason: stop.signal.reason as string });
             return counts;
           };
           const end = work();
@@ -273,14 +280,15 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       });
       await ensureWorker();
     },
-    stop: async (kind, id) => {
+    stop: async (user, kind, id) => {
       const own = await open();
       if (!isOpen(await requireJob(id, kind))) return false;
       // If it runs here, it reports the portion under way first, so that its counts are exact.
       const here = running.get(id);
-      here?.stop.abort();
+      const reason = `${stoppedBy}${user}`;
+      here?.stop.abort(reason);
       await here?.end.catch(() => undefined);
-      if (isOpen(await requireJob(id))) await own.jobs.cancel({ ids: [id], reason: "Stopped." });
+      if (isOpen(await requireJob(id))) await own.jobs.cancel({ ids: [id], reason });
       return (await requireJob(id)).status === "failed";
     },
     record: async (user, kind, choice, change) => {

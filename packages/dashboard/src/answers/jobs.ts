@@ -31,16 +31,16 @@ export type Status = AnswerOf<typeof status>;
 
 /** Written out because it contains itself. */
 export interface StoredError {
-  readonly name: string;
+  readonly name: unknown;
   readonly message: unknown;
   readonly stack?: unknown;
-  readonly code?: string;
+  readonly code?: unknown;
   readonly cause?: StoredError;
 }
 
 const storedError = objectOf(
-  { name: text, message: payload },
-  { stack: payload, code: text, cause: opaque<StoredError>() },
+  { name: payload, message: payload },
+  { stack: payload, code: payload, cause: opaque<StoredError>() },
 );
 
 /** A job in a list: all but its payloads. */
@@ -78,7 +78,7 @@ export const jobPage = objectOf({
 });
 export type JobPage = AnswerOf<typeof jobPage>;
 
-/** Core has the complete type. Each property may be missing: viewers without the right to payloads get another object. */
+/** Core has the complete type, by state. */
 export interface Explanation {
   readonly jobId?: string;
   readonly state?: string;
@@ -158,7 +158,10 @@ const actionProgress = objectOf(
     skipped: count,
     reasons: recordOf(count),
     error: nullable(text),
+    /** Who started or resumed it last. */
     by: text,
+    /** Who stopped it, if it is stopped. */
+    stoppedBy: text,
   },
 );
 export type ActionProgress = AnswerOf<typeof actionProgress>;

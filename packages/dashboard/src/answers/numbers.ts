@@ -55,9 +55,9 @@ export type Backlog = AnswerOf<typeof backlog>;
 const cause = objectOf({
   /** Null for jobs that failed without an error of a handler. */
   fingerprint: nullable(text),
-  name: nullable(text),
+  name: payload,
   message: payload,
-  frame: nullable(text),
+  frame: payload,
   deployment: nullable(text),
   firstSeenAt: nullable(date),
   count,

@@ -17,6 +17,9 @@ export interface Viewer {
   readonly can: ReadonlySet<Right>;
 }
 
+/** For answers that all viewers share: a viewer with the least rights. */
+export const onlooker: Viewer = { user: "", can: new Set(["read"]) };
+
 /** What `authorize` returns: the user and their rights; `true` for an anonymous user who may read; a false value to refuse. */
 export type Authorization =
   | { readonly user: string; readonly can: readonly Right[] }
@@ -41,14 +44,17 @@ export const toViewer = (authorization: unknown, readOnly: boolean): Viewer | un
 /** Where a value is, for a redaction rule. */
 export interface RedactionPlace {
   readonly job: { readonly id: string; readonly typeName: string; readonly queue: string };
-  readonly field: "input" | "output" | "progress" | "error";
+  readonly field: "input" | "output" | "progress" | "error" | "deduplicationKey";
   /** From the outside in. */
   readonly path: readonly (string | number)[];
   readonly value: unknown;
 }
 
-/** Returns true for a value that must not be shown. */
-export type RedactRule = (place: RedactionPlace) => boolean;
+/**
+ * Returns true for a value that must not be shown, and `"show"` for one that is shown although its key looks like a secret. With any
+ * other value the key decides. It is asked again for each value inside.
+ */
+export type RedactRule = (place: RedactionPlace) => boolean | "show" | undefined;
 
 /** Replaces a hidden value: its kind and its length. */
 export interface Hidden {
@@ -56,12 +62,16 @@ export interface Hidden {
 }
 
 export interface Redactor {
+  /** Without a job, no rule can decide about the value: it is hidden if there is a rule. */
   payload(
     viewer: Viewer,
-    job: RedactionPlace["job"],
+    job: RedactionPlace["job"] | null,
     field: RedactionPlace["field"],
     value: unknown,
+    path?: RedactionPlace["path"],
   ): unknown;
+  /** A text that viewers without the right `payloads` see, too, such as the name of an error. Only the rule hides it. */
+  label(job: RedactionPlace["job"], path: RedactionPlace["path"], value: string | null): unknown;
 }
 
 const secretName =
@@ -76,7 +86,7 @@ const kindOf = (value: unknown): string => {
   return typeof value === "object" ? `object with ${Object.keys(value).length} fields` : typeof value;
 };
 
-const hide = (value: unknown): Hidden => ({ $hidden: kindOf(value) });
+export const hide = (value: unknown): Hidden => ({ $hidden: kindOf(value) });
 
 /** JSON cannot hold these, and the page must not fail because of them. */
 const plain = (value: unknown): unknown => {
@@ -86,20 +96,25 @@ const plain = (value: unknown): unknown => {
 };
 
 /**
- * Hides values in answers. Keys that look like secrets are hidden at any depth; the application's rule hides more. A viewer without
- * the right `payloads` gets no payload at all.
+ * Hides values in answers. Keys that look like secrets are hidden at any depth; the application's rule hides more, or shows some of
+ * them. A viewer without the right `payloads` gets no payload at all.
  */
 export const createRedactor = (rule: RedactRule | undefined): Redactor => {
-  const isHidden = (place: RedactionPlace): boolean => {
-    const name = place.path.at(-1);
-    if (typeof name === "string" && secretName.test(name)) return true;
-    if (rule === undefined) return false;
+  const decide = (place: RedactionPlace): ReturnType<RedactRule> => {
     try {
-      return rule(place);
+      return rule?.(place);
     } catch {
       // A rule that fails must not show what it was made to hide.
       return true;
     }
+  };
+
+  const isHidden = (place: RedactionPlace): boolean => {
+    const decision = decide(place);
+    if (decision === "show") return false;
+    const name = place.path.at(-1);
+    const looksSecret = typeof name === "string" && secretName.test(name);
+    return looksSecret || Boolean(decision);
   };
 
   const walk = (place: RedactionPlace): unknown => {
@@ -118,9 +133,12 @@ export const createRedactor = (rule: RedactRule | undefined): Redactor => {
   };
 
   return {
-    payload: (viewer, job, field, value) => {
+    payload: (viewer, job, field, value, path = []) => {
       if (value === undefined || value === null) return value ?? null;
-      return viewer.can.has("payloads") ? walk({ job, field, path: [], value }) : hide(value);
+      if (!viewer.can.has("payloads") || (job === null && rule !== undefined)) return hide(value);
+      return walk({ job: job ?? { id: "", typeName: "", queue: "" }, field, path, value });
     },
+    label: (job, path, value) =>
+      value !== null && isHidden({ job, field: "error", path, value }) ? hide(value) : value,
   };
 };

@@ -8,7 +8,9 @@ import {
   type RunnableType,
 } from "leasehold/doctor";
 import type { AnyLeasehold } from "../http/leasehold.ts";
-import { cap, describeSummary, type FailedGroup, type Summary } from "./summary.ts";
+import { onlooker, type Redactor } from "../http/rights.ts";
+import { type ReadCauses, viewCauseTexts } from "./causes.ts";
+import { describeSummary, type FailedGroup, type Summary } from "./summary.ts";
 
 const minuteMs = 60_000;
 /** How far back statistics are read. */
@@ -66,26 +68,31 @@ export interface SummarySources {
   /** From when on a job waits too long. */
   readonly lateness: QueueCheckOptions;
   readonly findBehindSince: FindBehindSince;
+  readonly readCauses: ReadCauses;
+  readonly redact: Redactor;
 }
 
 const sampleSize = 20;
 
 /** By cause, where the store has a history. Otherwise the jobs created last are a sample of whether any failed recently. */
 const readFailures = async (
-  { leasehold, stateAdapter }: SummarySources,
+  { leasehold, stateAdapter, readCauses, redact }: SummarySources,
   failed: number,
 ): Promise<FailedGroup[]> => {
   if (failed === 0) return [];
   if (stateAdapter.history !== undefined) {
-    const { causes } = await leasehold.history.listCauses({ scanLimit: cap });
-    return causes.map(({ fingerprint, name, count, lastFailedAt, firstSeenAt, firstDeployment }) => ({
-      fingerprint,
-      name,
-      count,
-      lastFailedAt: lastFailedAt.getTime(),
-      firstSeenAt: firstSeenAt?.getTime() ?? null,
-      firstDeployment,
-    }));
+    const { causes } = await readCauses();
+    return causes.map((cause) => {
+      const { name } = viewCauseTexts(redact, onlooker, cause);
+      return {
+        fingerprint: cause.fingerprint,
+        name: typeof name === "string" ? name : null,
+        count: cause.count,
+        lastFailedAt: cause.lastFailedAt.getTime(),
+        firstSeenAt: cause.firstSeenAt?.getTime() ?? null,
+        firstDeployment: cause.firstDeployment,
+      };
+    });
   }
   const { jobs } = await leasehold.jobs.list({ status: "failed", limit: sampleSize });
   const times = jobs.map((job) => (job.status === "failed" ? job.failure.at.getTime() : 0));

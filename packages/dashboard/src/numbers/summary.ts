@@ -48,7 +48,7 @@ export interface Judgement {
 }
 
 /** Numbers are counted up to here. */
-export const cap = 10_000;
+const cap = 10_000;
 
 const linkTo = (path: string, query: Readonly<Record<string, string>>): string =>
   `${path}?${new URLSearchParams(query).toString()}`;

@@ -30,7 +30,7 @@ import {
   withDefault,
 } from "../http/fields.ts";
 import type { Viewer } from "../http/rights.ts";
-import { get, post, type Route } from "./route.ts";
+import { get, post, type Route, type Services } from "./route.ts";
 
 interface ScheduleBody {
   readonly at: Date | undefined;
@@ -156,7 +156,9 @@ const routesOf = (kind: ActionKind): Route[] => {
       summary: "Stops an action after the portion under way.",
       body: {} as Fields<object>,
       answer: object({ stopped: boolean }),
-      handle: async ({ actions }, { params }) => ({ stopped: await actions.stop(kind, params["id"]!) }),
+      handle: async ({ actions }, { params, viewer }) => ({
+        stopped: await actions.stop(viewer.user, kind, params["id"]!),
+      }),
     }),
     post({
       path: `plans/${kind}/resume/:id`,
@@ -173,10 +175,14 @@ const routesOf = (kind: ActionKind): Route[] => {
 };
 
 /** Deduplication keys are payloads, also in the filter of an action. */
-const hideKeys = (action: LoggedAction, viewer: Viewer): LoggedAction => {
-  const { filter } = action.plan as { readonly filter?: Readonly<Record<string, unknown>> };
-  if (filter?.["deduplicationKey"] === undefined || viewer.can.has("payloads")) return action;
-  return { ...action, plan: { ...action.plan, filter: { ...filter, deduplicationKey: ["(hidden)"] } } };
+const hideKeys = ({ redact }: Services, viewer: Viewer, action: LoggedAction): LoggedAction => {
+  const { filter } = action.plan as { readonly filter?: { readonly deduplicationKey?: readonly string[] } };
+  if (filter?.deduplicationKey === undefined) return action;
+  const deduplicationKey = filter.deduplicationKey.map((key) => {
+    const shown = redact.payload(viewer, null, "deduplicationKey", key);
+    return typeof shown === "string" ? shown : "(hidden)";
+  });
+  return { ...action, plan: { ...action.plan, filter: { ...filter, deduplicationKey } } };
 };
 
 const listActions = get({
@@ -188,9 +194,9 @@ const listActions = get({
     cursor: optional(text({ max: 2_000 })),
   },
   answer: actionPage,
-  handle: async ({ actions }, { query, viewer }) => {
-    const page = await actions.list(query.limit, query.cursor);
-    return { actions: page.actions.map((action) => hideKeys(action, viewer)), cursor: page.cursor };
+  handle: async (services, { query, viewer }) => {
+    const page = await services.actions.list(query.limit, query.cursor);
+    return { actions: page.actions.map((action) => hideKeys(services, viewer, action)), cursor: page.cursor };
   },
 });
 
@@ -199,7 +205,8 @@ const getAction = get({
   needs: "read",
   summary: "One action, and how far it has come.",
   answer: loggedAction,
-  handle: async ({ actions }, { params, viewer }) => hideKeys(await actions.get(params["id"]!), viewer),
+  handle: async (services, { params, viewer }) =>
+    hideKeys(services, viewer, await services.actions.get(params["id"]!)),
 });
 
 export const planRoutes: readonly Route[] = [...actionKinds.flatMap(routesOf), listActions, getAction];

@@ -6,7 +6,7 @@ import { listOf, parseFields, parseQuery, text } from "../http/fields.ts";
 import { assertHost, assertOwnRequest, createQuota, readBody, securityHeaders } from "../http/guard.ts";
 import { createLive, createSharedAnswers } from "../http/live.ts";
 import { fromSegment } from "../http/path-segment.ts";
-import { type Authorize, toViewer, type Viewer } from "../http/rights.ts";
+import { type Authorize, onlooker, toViewer, type Viewer } from "../http/rights.ts";
 import { routes } from "./index.ts";
 import { describeApi } from "./openapi.ts";
 import type { Route, Services } from "./route.ts";
@@ -132,8 +132,6 @@ export const createHandler = (options: HandlerOptions) => {
   const expensive = createQuota({ most: 2, mostWaiting: 8 });
   const shared = createSharedAnswers({ keptMs: 5_000, most: 50 });
   const closing = new AbortController();
-  // Shared answers are made for a viewer with the least rights.
-  const onlooker: Viewer = { user: "", can: new Set(["read"]) };
   const live = createLive({
     explain: (error) => errorBody(toHttpError(error, services.stateAdapter)),
     topics: Object.fromEntries(

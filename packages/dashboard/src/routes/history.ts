@@ -1,10 +1,8 @@
 import type { FailureCause } from "leasehold";
 import { causes as causesAnswer, processes as processesAnswer, summary } from "../answers/numbers.ts";
-import type { Redactor, Viewer } from "../http/rights.ts";
+import { hourMs, viewCauseTexts } from "../numbers/causes.ts";
 import { readSummary } from "../numbers/read-summary.ts";
 import { get, type Route } from "./route.ts";
-
-const hourMs = 3_600_000;
 
 const hours = 24;
 
@@ -20,37 +18,20 @@ const hourly = (trend: NonNullable<FailureCause["trend"]>, now: number): number[
   return counts;
 };
 
-/** Shown only if the redaction rule shows it for every queue and type that failed from the cause. */
-const viewMessage = (
-  redact: Redactor,
-  viewer: Viewer,
-  { exampleId, jobs, message }: FailureCause,
-): unknown => {
-  const views = jobs.map(({ typeName, queue }) =>
-    redact.payload(viewer, { id: exampleId, typeName, queue }, "error", message),
-  );
-  return views.find((view) => view !== message) ?? message;
-};
-
 const listCauses = get({
   path: "causes",
   needs: "read",
   summary: "Failed jobs by what they failed from, those with the most jobs first.",
   isExpensive: true,
   answer: causesAnswer,
-  handle: async ({ leasehold, stateAdapter, redact, now }, { viewer }) => {
+  handle: async ({ stateAdapter, redact, readCauses, now }, { viewer }) => {
     if (stateAdapter.history === undefined) return { isComplete: true, causes: [] };
-    const [{ causes, capped }, time] = await Promise.all([
-      leasehold.history.listCauses({ everyMs: hourMs }),
-      now(),
-    ]);
+    const [{ causes, capped }, time] = await Promise.all([readCauses(), now()]);
     return {
       isComplete: !capped,
       causes: causes.map((cause) => ({
         fingerprint: cause.fingerprint,
-        name: cause.name,
-        message: viewMessage(redact, viewer, cause),
-        frame: cause.frame,
+        ...viewCauseTexts(redact, viewer, cause),
         deployment: cause.firstDeployment,
         firstSeenAt: cause.firstSeenAt?.toISOString() ?? null,
         count: cause.count,

@@ -1,4 +1,4 @@
-import type { AnyJob } from "leasehold";
+import type { AnyJob, JobExplanation } from "leasehold";
 import { actionQueue } from "leasehold/adapter";
 import {
   dueTimes,
@@ -17,7 +17,8 @@ import {
 } from "../answers/jobs.ts";
 import { notFound } from "../http/errors.ts";
 import { oneOf, optional, text, whole, withDefault } from "../http/fields.ts";
-import type { Viewer } from "../http/rights.ts";
+import { toJson } from "../http/leasehold.ts";
+import { hide, type RedactionPlace, type Viewer } from "../http/rights.ts";
 import { get, type Route, type Services } from "./route.ts";
 
 const iso = (date: Date | null | undefined): string | null => date?.toISOString() ?? null;
@@ -30,6 +31,7 @@ const endOf = (job: AnyJob): Date | null => {
 const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): JobRow => {
   const { id, typeName, queue } = job;
   const error = job.status === "failed" ? job.failure.error : job.lastError;
+  const key = redact.payload(viewer, { id, typeName, queue }, "deduplicationKey", job.deduplicationKey);
   return {
     id,
     typeName,
@@ -49,26 +51,42 @@ const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): JobRow =
     error: error === null ? null : viewError({ redact }, viewer, { id, typeName, queue }, error),
     leasedBy: job.status === "running" ? job.leasedBy : null,
     group: job.group,
-    deduplicationKey: viewer.can.has("payloads") ? job.deduplicationKey : null,
+    deduplicationKey: typeof key === "string" ? key : null,
   };
 };
 
-/** The name of an error is public; its message may contain payloads. */
-const viewError = (
+/** The name and the code of an error are no payloads; its message may contain some. */
+export const viewError = (
   { redact }: Pick<Services, "redact">,
   viewer: Viewer,
-  job: { readonly id: string; readonly typeName: string; readonly queue: string },
+  job: RedactionPlace["job"],
   error: NonNullable<AnyJob["lastError"]>,
+  path: readonly string[] = [],
 ): StoredError => {
   const { name, message, stack, code, cause } = error;
-  const show = (value: unknown): unknown => redact.payload(viewer, job, "error", value);
+  const show = (key: string, value: string): unknown =>
+    redact.payload(viewer, job, "error", value, [...path, key]);
+  const shownName = redact.label(job, [...path, "name"], name);
+  const shownMessage = show("message", message);
+  // A stack begins with the name and the message.
+  const isShown = shownName === name && shownMessage === message;
   return {
-    name,
-    message: show(message),
-    ...(code !== undefined && { code }),
-    ...(stack !== undefined && { stack: show(stack) }),
-    ...(cause !== undefined && { cause: viewError({ redact }, viewer, job, cause) }),
+    name: shownName,
+    message: shownMessage,
+    ...(code !== undefined && { code: redact.label(job, [...path, "code"], code) }),
+    ...(stack !== undefined && { stack: isShown ? show("stack", stack) : hide(stack) }),
+    ...(cause !== undefined && { cause: viewError({ redact }, viewer, job, cause, [...path, "cause"]) }),
   };
+};
+
+/** Without errors, which the job and its attempts have: the rest are names, ids and times, which every viewer sees. */
+const viewExplanation = (explanation: JobExplanation): Explanation => {
+  const {
+    lastError: _lastError,
+    failure: _failure,
+    ...rest
+  } = toJson<object>(explanation) as Record<string, unknown>;
+  return rest;
 };
 
 /** The payloads of a job, as far as the viewer may see them. */
@@ -201,8 +219,7 @@ export const getJob: Route = get({
     ]);
     return {
       job: { ...viewJobRow(services, viewer, job), ...viewPayloads(services, viewer, job) },
-      // Hidden as a whole for viewers without the right to payloads, so each of its properties may be missing.
-      explanation: services.redact.payload(viewer, job, "error", explanation) as Explanation,
+      explanation: viewExplanation(explanation),
       blockers: blockers.map(({ id, typeName, status }) => ({ id, typeName, status })),
       sequence: jobs.map((other) => viewJobRow(services, viewer, other)),
       attempts: attempts.map(({ dueAt, startedAt, endedAt, error, log, ...rest }) => ({

@@ -3,6 +3,7 @@ import { recurringPage } from "../answers/jobs.ts";
 import { boolean, date, listOf, nullable, number, objectOf, text as textAnswer } from "../answers/schemas.ts";
 import { type Answer, type Fields, optional, text } from "../http/fields.ts";
 import { toJson } from "../http/leasehold.ts";
+import { viewError } from "./jobs.ts";
 import { get, post, type Route, type Services } from "./route.ts";
 
 export const listRecurring: Route = get({
@@ -17,17 +18,12 @@ export const listRecurring: Route = get({
       recurringJobs: recurringJobs.map((recurring) => {
         const { job, failure, ...rest } = recurring;
         const place = { id: recurring.id, typeName: job.typeName, queue: job.queue };
-        const show = (field: "input" | "error", value: unknown) =>
-          redact.payload(viewer, place, field, value);
-        const error = failure && {
-          ...failure.error,
-          // The message of a refused input may quote it.
-          message: show("error", failure.error.message),
-        };
+        // The message of a refused input may quote it.
+        const error = failure && viewError({ redact }, viewer, place, failure.error);
         return toJson({
           ...rest,
           failure: failure && { ...failure, error },
-          job: { ...job, input: show("input", job.input) },
+          job: { ...job, input: redact.payload(viewer, place, "input", job.input) },
         });
       }),
       cursor,

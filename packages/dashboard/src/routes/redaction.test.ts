@@ -53,3 +53,60 @@ it.each([
     { message: name === "of no job that failed" ? "out of stock" : hidden },
   ]);
 });
+
+it("shows what a rule shows, and hides what it leaves to the names of keys", async () => {
+  const redact: RedactRule = ({ path }) => {
+    if (path.at(-1) === "maxTokens") return "show";
+    return path.at(-1) === "item" || undefined;
+  };
+  const { leasehold, read } = await openShop(["read", "payloads"], { redact });
+  const input = { item: "tea", password: "teapot", maxTokens: 100, tokens: { maxTokens: 1, token: "t" } };
+  const { id } = await leasehold.startJobSequence({ typeName: "order", input });
+  const hidden = { $hidden: expect.any(String) };
+  expect((await read(`jobs/${id}`)).body.job.input).toEqual({
+    item: hidden,
+    password: hidden,
+    maxTokens: 100,
+    tokens: hidden,
+  });
+});
+
+it("shows no payload to a viewer without the right, whatever a rule shows", async () => {
+  const { leasehold, read } = await openShop(["read"], { redact: () => "show" });
+  const { id } = await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
+  expect((await read(`jobs/${id}`)).body.job.input).toEqual({ $hidden: "object with 1 fields" });
+});
+
+it("hides the stack with the message", async () => {
+  const redact: RedactRule = ({ field, path }) => field === "error" && path.at(-1) === "message";
+  const { leasehold, read, startWorker } = await openShop(["read", "payloads"], { redact });
+  const { id } = await leasehold.startJobSequence({ typeName: "order", input: { item: "broken" } });
+  const worker = await startWorker();
+  await expect.poll(() => leasehold.jobs.count({ status: "failed" })).toHaveLength(1);
+  await worker.stop();
+  const { error } = (await read(`jobs/${id}`)).body.job;
+  expect(error).toMatchObject({ name: "UnrecoverableJobError", stack: { $hidden: expect.any(String) } });
+});
+
+it("explains to every viewer why a job does not run, without its errors", async () => {
+  const { leasehold, read } = await openShop(["read"]);
+  const { id } = await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
+  const { explanation } = (await read(`jobs/${id}`)).body;
+  expect(explanation).toMatchObject({
+    state: "runnable",
+    summary: expect.stringContaining("first in queue"),
+  });
+  await leasehold.jobs.cancel({ ids: [id], reason: "not for everyone" });
+  const failed = (await read(`jobs/${id}`)).body.explanation;
+  expect(failed).toMatchObject({ state: "failed" });
+  expect(JSON.stringify(failed)).not.toContain("not for everyone");
+});
+
+it("hides a value whose rule fails", async () => {
+  const redact: RedactRule = () => {
+    throw new Error("no such field");
+  };
+  const { leasehold, read } = await openShop(["read", "payloads"], { redact });
+  const { id } = await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
+  expect((await read(`jobs/${id}`)).body.job.input).toEqual({ $hidden: "object with 1 fields" });
+});

@@ -3,6 +3,7 @@ import type { Actions } from "../actions/run.ts";
 import type { Answer, Fields, Schema } from "../http/fields.ts";
 import type { AnyLeasehold } from "../http/leasehold.ts";
 import type { Redactor, Right, Viewer } from "../http/rights.ts";
+import type { ReadCauses } from "../numbers/causes.ts";
 import type { Doctor } from "../numbers/doctor.ts";
 import type { FindBehindSince } from "../numbers/read-summary.ts";
 
@@ -14,6 +15,7 @@ export interface Services {
   readonly actions: Actions;
   readonly doctor: Doctor;
   readonly findBehindSince: FindBehindSince;
+  readonly readCauses: ReadCauses;
   readonly environment: Environment | null;
   readonly traceUrl: ((job: { readonly id: string }) => string | undefined) | undefined;
   /** The store's clock, in milliseconds. */

@@ -21,13 +21,14 @@ const subject = (plan: LoggedAction["plan"]): string => {
 };
 
 const outcome = ({ result, user }: LoggedAction): string => {
-  const { changed, revived, skipped, error, by } = result;
+  const { changed, revived, skipped, error, by, stoppedBy } = result;
   const numbers = [
     changed === undefined ? "" : `${formatCount(changed)} changed`,
     revived === undefined || revived === 0 ? "" : `${formatCount(revived)} revived`,
     skipped === undefined || skipped === 0 ? "" : `${formatCount(skipped)} left alone`,
     error ?? "",
     by === undefined || by === user ? "" : `resumed by ${by}`,
+    stoppedBy === undefined ? "" : `stopped by ${stoppedBy}`,
   ];
   return numbers.filter(Boolean).join(", ");
 };

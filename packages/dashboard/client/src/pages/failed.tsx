@@ -70,7 +70,8 @@ const dayMs = 24 * 3_600_000;
 const isNew = ({ firstSeenAt }: Cause): boolean =>
   firstSeenAt !== null && now.value - Date.parse(firstSeenAt) < dayMs;
 
-const nameOf = ({ name, reasons }: Cause): string => name ?? reasons.map(formatReason).join(", ");
+const nameOf = ({ name, reasons }: Cause): string =>
+  name === null ? reasons.map(formatReason).join(", ") : showText(name);
 
 /** The last day by hours, as a line and in words. */
 const Trend = ({ counts }: { readonly counts: readonly number[] }) => {
@@ -123,7 +124,7 @@ const CauseRow = ({
             </span>
           ))}
           {cause.types.length > 3 && <span>and {plural(cause.types.length - 3, "other type")}</span>}
-          {cause.frame !== null && <span class="mono">{cause.frame}</span>}
+          {cause.frame !== null && <span class="mono">{showText(cause.frame)}</span>}
           <span>
             first <Age at={cause.firstSeenAt ?? cause.firstFailedAt} />
           </span>

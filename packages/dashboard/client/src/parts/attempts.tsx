@@ -5,7 +5,7 @@ import { formatDuration } from "../state/format.ts";
 import { now } from "../state/settings.ts";
 import { Scroll } from "./card.tsx";
 import { StateMark, Time } from "./job-state.tsx";
-import { ErrorView, PayloadView } from "./payload.tsx";
+import { ErrorView, PayloadView, showText } from "./payload.tsx";
 
 const ms = (iso: string | null): number | undefined => (iso === null ? undefined : Date.parse(iso));
 
@@ -130,7 +130,7 @@ const Row = ({
 }) => {
   const [isOpen, setIsOpen] = useState(false);
   const { error, outcome, workerId, deployment, dueAt, startedAt, endedAt } = attempt;
-  const words = error?.name ?? outcomes[outcome] ?? outcome;
+  const words = error === null ? (outcomes[outcome] ?? outcome) : showText(error.name);
   return (
     <>
       <tr>

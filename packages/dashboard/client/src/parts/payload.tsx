@@ -125,8 +125,8 @@ export const ErrorView = ({ error }: { readonly error: StoredError }) => {
   return (
     <div class="error">
       <p class="message">
-        <b>{error.name}</b>
-        {error.code !== undefined && ` [${error.code}]`}: {showText(error.message)}
+        <b>{showText(error.name)}</b>
+        {error.code !== undefined && ` [${showText(error.code)}]`}: {showText(error.message)}
       </p>
       {frames.length > 0 && <Frames frames={frames} />}
       {error.cause !== undefined && (

@@ -75,14 +75,14 @@ const Note = ({ job }: { readonly job: JobRow }) => {
     return (
       <>
         {job.failureReason !== null && <span class="tag">{formatReason(job.failureReason)}</span>}{" "}
-        {job.error !== null && `${job.error.name}: ${showText(job.error.message)}`}
+        {job.error !== null && `${showText(job.error.name)}: ${showText(job.error.message)}`}
       </>
     );
   if (job.status === "running") return <>on {job.leasedBy}</>;
   if (job.status === "pending" && job.attempt > 0 && job.error !== null)
     return (
       <>
-        after {job.error.name}: {showText(job.error.message)}
+        after {showText(job.error.name)}: {showText(job.error.message)}
       </>
     );
   if (job.status === "pending" && Date.parse(job.scheduledAt) > now.value)
