@@ -59,12 +59,15 @@ describe("in a fresh project", () => {
   });
 });
 
-const bundle = (outfile: string, ...options: string[]): Promise<string> =>
+const bundleFile = (file: string, outfile: string, ...options: string[]): Promise<string> =>
   runWell(
     join(root, "node_modules/.bin/esbuild"),
-    ["order.ts", "--bundle", "--platform=node", `--outfile=${outfile}`, ...options],
+    [file, "--bundle", "--platform=node", `--outfile=${outfile}`, ...options],
     project.folder,
   );
+
+const bundle = (outfile: string, ...options: string[]): Promise<string> =>
+  bundleFile("order.ts", outfile, ...options);
 
 describe("bundled with esbuild", () => {
   it.each([
@@ -73,6 +76,13 @@ describe("bundled with esbuild", () => {
   ])("%s runs", async (_what, outfile, options) => {
     await bundle(outfile, ...options);
     expect(await runWell("node", [outfile], project.folder)).toBe(printed);
+  });
+
+  it("the dashboard brings its page along, as it has to for Next.js", async () => {
+    cpSync(join(import.meta.dirname, "apps/page.ts"), join(project.folder, "page.ts"));
+    await bundleFile("page.ts", "bundled/page.mjs", "--format=esm");
+    const printed = await runWell("node", ["bundled/page.mjs"], project.folder);
+    expect(printed).toBe("200 text/html; charset=utf-8\n");
   });
 
   it("an ES module with libsql inside says what to do", async () => {

@@ -32,7 +32,7 @@ const listenWith =
     return (path, init) => fetch(`${origin}${path}`, { redirect: "manual", ...init });
   };
 
-/** Next.js itself is too much for a test. What it calls are functions from a request to a response. */
+/** `npm run test:next` runs Next.js itself, which takes minutes. What it calls are functions from a request to a response. */
 const callNext = async (dashboard: Dashboard): Promise<Ask> => {
   (await load<(dashboard: Dashboard) => void>("app-dashboard", "useDashboard"))(dashboard);
   return async (path, init) => {

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, Http2ServerResponse } from "node:http2";
 import type { Dashboard } from "./create-dashboard.ts";
+import { allowCompression } from "./http/compress.ts";
 
 /** What Express adds to a request: the complete address, and the body if a middleware has read it. */
 interface HandledMessage extends IncomingMessage {
@@ -27,7 +28,7 @@ const toRequest = (message: HandledMessage, signal: AbortSignal): Request => {
   const path = message.originalUrl ?? message.url ?? "/";
   const url = new URL(`http://localhost${path.startsWith("/") ? path : `/${path}`}`);
   const init = { method: message.method ?? "GET", headers, body: bodyOf(message), signal, duplex: "half" };
-  return new Request(url, init as unknown as RequestInit);
+  return allowCompression(new Request(url, init as unknown as RequestInit));
 };
 
 /** Waits until the client has read what was written, or has disconnected. Leaves no listener: a stream waits here repeatedly. */

@@ -1,12 +1,14 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { createCompressor, type Encoding } from "./compress.ts";
 
 export interface Asset {
-  readonly body: Uint8Array<ArrayBuffer>;
   readonly type: string;
   /** Its name changes with its content. */
   readonly isImmutable: boolean;
+  /** The content. Each encoding is made once, when it is first asked for. */
+  body(encoding: Encoding | undefined): Promise<Uint8Array<ArrayBuffer>>;
 }
+
+export type Assets = ReadonlyMap<string, Asset>;
 
 const types: Readonly<Record<string, string>> = {
   css: "text/css; charset=utf-8",
@@ -23,32 +25,19 @@ const escapeHtml = (text: string): string =>
 /** The address of the page, where `index.html` leaves room for it. */
 const basePlaceholder = "/__leasehold_base__";
 
-/**
- * The files of the page by exact name, all read at once: a path is never joined with what a client sent. Undefined where the
- * page was not built.
- */
-export const loadAssets = (folder: string, basePath: string): ReadonlyMap<string, Asset> | undefined => {
-  let names: string[];
-  try {
-    names = readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
-  } catch {
-    return undefined;
-  }
-  return new Map(
-    names.map((name) => {
-      const content = readFileSync(join(folder, name));
-      const body =
-        name === "index.html"
-          ? new TextEncoder().encode(
-              content.toString("utf8").replaceAll(basePlaceholder, escapeHtml(basePath)),
-            )
-          : Uint8Array.from(content);
+/** The files of the page by exact name: a path is never joined with what a client sent. */
+export const toAssets = (files: Readonly<Record<string, string>>, basePath: string): Assets =>
+  new Map(
+    Object.entries(files).map(([name, content]) => {
+      const text =
+        name === "index.html" ? content.replaceAll(basePlaceholder, escapeHtml(basePath)) : content;
       return [
-        name.replaceAll("\\", "/"),
-        { body, type: typeOf(name), isImmutable: name.startsWith("assets/") },
+        name,
+        {
+          type: typeOf(name),
+          isImmutable: name.startsWith("assets/"),
+          body: createCompressor(new TextEncoder().encode(text)),
+        },
       ];
     }),
   );
-};

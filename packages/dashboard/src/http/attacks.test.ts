@@ -157,6 +157,8 @@ describe("over a socket", () => {
     const server = await serve(dashboard);
     origin = new URL(server.origin);
     close = server.close;
+    // The first request for the page loads it. The clients below do not wait: they close their side at once.
+    await (await fetch(origin)).text();
   });
   afterAll(() => close());
 

@@ -26,7 +26,7 @@ export const assertHost = (host: string | null, allowedHosts: readonly string[] 
   const name = host?.replace(/:\d+$/, "").toLowerCase();
   if (name === undefined || !allowedHosts.includes(name))
     throw new HttpError(403, "host_not_allowed", "This server is not reached under that name.", {
-      hint: "Add the name to allowedHosts.",
+      hint: "Add the name to allowedHosts, or pass --allowed-host to the command.",
     });
 };
 
@@ -38,17 +38,31 @@ const originOf = (text: string): string | undefined => {
   }
 };
 
+const refuse = (): never => {
+  throw new HttpError(403, "cross_site", "This request comes from another site.", {
+    hint: "Use the page itself, or a client that is no browser.",
+  });
+};
+
+/** Browsers name the origin of a request. A client without an origin is no browser. */
+export const assertOwnOrigin = ({ headers }: Request): void => {
+  const site = headers.get("sec-fetch-site");
+  if (site !== null) {
+    if (site !== "same-origin") refuse();
+    return;
+  }
+  const origin = headers.get("origin");
+  if (origin === null) return;
+  const host = headers.get("host");
+  if (host === null || originOf(origin) !== host) refuse();
+};
+
 /**
  * Only the page's own scripts may act. A form of another site can send neither JSON nor the header without a preflight, and
- * browsers name the origin of a request. A client without an origin is no browser.
+ * its origin is another one.
  */
 export const assertOwnRequest = (request: Request): void => {
   const { headers } = request;
-  const refuse = (message: string): never => {
-    throw new HttpError(403, "cross_site", message, {
-      hint: "Use the page itself, or a client that is no browser.",
-    });
-  };
   const type = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (type !== "application/json")
     throw new HttpError(415, "not_json", "The body must be JSON.", {
@@ -58,15 +72,7 @@ export const assertOwnRequest = (request: Request): void => {
     throw new HttpError(403, "header_missing", "The header x-leasehold is missing.", {
       hint: "Send x-leasehold: 1.",
     });
-  const site = headers.get("sec-fetch-site");
-  if (site !== null) {
-    if (site !== "same-origin") refuse("This request comes from another site.");
-    return;
-  }
-  const origin = headers.get("origin");
-  if (origin === null) return;
-  const host = headers.get("host");
-  if (host === null || originOf(origin) !== host) refuse("This request comes from another site.");
+  assertOwnOrigin(request);
 };
 
 const mostBytes = 64 * 1_024;
@@ -76,8 +82,8 @@ const tooLarge = (): HttpError =>
     hint: "Choose jobs by a filter instead.",
   });
 
-/** The body as JSON, of a bounded size. */
-export const readBody = async (request: Request): Promise<unknown> => {
+/** The body, of a bounded size. */
+export const readText = async (request: Request): Promise<string> => {
   if (Number(request.headers.get("content-length") ?? 0) > mostBytes) throw tooLarge();
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -89,7 +95,17 @@ export const readBody = async (request: Request): Promise<unknown> => {
     }
   }
   try {
-    return JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces))) as unknown;
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(pieces));
+  } catch {
+    throw badRequest("The body is not valid UTF-8.");
+  }
+};
+
+/** The body as JSON, of a bounded size. */
+export const readBody = async (request: Request): Promise<unknown> => {
+  const text = await readText(request);
+  try {
+    return JSON.parse(text) as unknown;
   } catch {
     throw badRequest("The body is not valid JSON.");
   }

@@ -1,10 +1,12 @@
 import { LeaseholdError, StoreCallTimeoutError } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
-import type { Asset } from "../http/assets.ts";
+import type { Assets } from "../http/assets.ts";
+import { chooseEncoding, compressJson } from "../http/compress.ts";
 import { badRequest, HttpError, notFound } from "../http/errors.ts";
 import { listOf, parseFields, parseQuery, text } from "../http/fields.ts";
 import { assertHost, assertOwnRequest, createQuota, readBody, securityHeaders } from "../http/guard.ts";
 import { createLive, createSharedAnswers } from "../http/live.ts";
+import { isVisit, plainPage } from "../http/page.ts";
 import { fromSegment } from "../http/path-segment.ts";
 import { type Authorize, onlooker, toViewer, type Viewer } from "../http/rights.ts";
 import { routes } from "./index.ts";
@@ -65,7 +67,7 @@ export interface HandlerOptions {
   readonly basePath: string;
   readonly mountPath: string;
   readonly allowedHosts: readonly string[] | undefined;
-  readonly assets: ReadonlyMap<string, Asset> | undefined;
+  loadAssets(): Promise<Assets | undefined>;
 }
 
 const deadlineMs = 15_000;
@@ -126,7 +128,7 @@ const assertMayRead = (viewer: Viewer): void => {
 
 /** From a request to a response, the same steps for every route. */
 export const createHandler = (options: HandlerOptions) => {
-  const { services, authorize, readOnly, basePath, mountPath, allowedHosts, assets } = options;
+  const { services, authorize, readOnly, basePath, mountPath, allowedHosts, loadAssets } = options;
   const route = createRouter(routes);
   const description = describeApi(routes, basePath);
   const expensive = createQuota({ most: 2, mostWaiting: 8 });
@@ -158,7 +160,7 @@ export const createHandler = (options: HandlerOptions) => {
     const viewer = toViewer(await authorize(request), readOnly);
     if (viewer === undefined)
       throw new HttpError(401, "not_signed_in", "You are not signed in.", {
-        hint: "Sign in, then reload the page.",
+        hint: "Sign in to the application that serves this page, then reload it.",
       });
     return viewer;
   };
@@ -227,17 +229,25 @@ export const createHandler = (options: HandlerOptions) => {
   };
 
   /** A path that is no file belongs to the page, which routes it in the browser. */
-  const serveFile = (request: Request, parts: readonly string[]): Response => {
+  const serveFile = async (request: Request, parts: readonly string[]): Promise<Response> => {
     if (request.method !== "GET")
       throw new HttpError(405, "method_not_allowed", `${request.method} is not possible here.`, {
         headers: { allow: "GET" },
       });
+    const assets = await loadAssets();
     const asset =
       assets?.get(parts.join("/")) ?? (parts[0] === "assets" ? undefined : assets?.get("index.html"));
     if (asset === undefined) throw notFound("such file");
     const cache = asset.isImmutable ? "public, max-age=31536000, immutable" : "no-store";
-    return new Response(asset.body, {
-      headers: { ...securityHeaders, "cache-control": cache, "content-type": asset.type },
+    const encoding = chooseEncoding(request);
+    return new Response(await asset.body(encoding), {
+      headers: {
+        ...securityHeaders,
+        "cache-control": cache,
+        "content-type": asset.type,
+        vary: "accept-encoding",
+        ...(encoding !== undefined && { "content-encoding": encoding }),
+      },
     });
   };
 
@@ -253,10 +263,15 @@ export const createHandler = (options: HandlerOptions) => {
   return {
     fetch: async (request: Request): Promise<Response> => {
       try {
-        return await answer(request);
+        const response = await answer(request);
+        const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+        return isJson ? await compressJson(request, response) : response;
       } catch (error) {
         const answered = toHttpError(error, services.stateAdapter);
-        return json(errorBody(answered), answered.status, answered.headers);
+        const { status, message, hint, headers } = answered;
+        if (!isVisit(request)) return json(errorBody(answered), status, headers);
+        const paragraphs = hint === undefined ? [] : [hint];
+        return plainPage({ status, title: message, paragraphs, headers });
       }
     },
     close: async (): Promise<void> => {

@@ -1,3 +1,4 @@
+import { Validator } from "@seriousme/openapi-schema-validator";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect, it } from "vitest";
 import { type Right, rights } from "../http/rights.ts";
@@ -15,6 +16,23 @@ it("describes every route, with what it needs", async () => {
     expect(operation, path).toMatchObject({ summary: expect.any(String) });
     expect(operation.description).toContain(needs);
   }
+});
+
+it("is valid OpenAPI, and describes the stream of events with its topics", async () => {
+  const { ask } = await openShop(["read"], { basePath: "/ops/jobs" });
+  const { body } = await ask("api/openapi.json");
+  const { valid, errors } = await new Validator().validate(body);
+  expect([valid, errors]).toEqual([true, undefined]);
+  expect(body.servers).toEqual([{ url: "/ops/jobs/api/v1" }]);
+  const { parameters, responses } = body.paths["/events"].get;
+  expect(Object.keys(responses["200"].content)).toEqual(["text/event-stream"]);
+  expect(parameters[0].schema.items.enum).toEqual(
+    routes.filter(({ isTopic }) => isTopic).map(({ path }) => path),
+  );
+  const operations = Object.values<Record<string, { operationId: string }>>(body.paths).flatMap((methods) =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  );
+  expect(new Set(operations).size).toBe(operations.length);
 });
 
 it.each([

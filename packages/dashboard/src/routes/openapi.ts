@@ -13,6 +13,11 @@ const errorSchema = {
   required: ["error"],
 };
 
+const failure = {
+  description: "Why there is none.",
+  content: { "application/json": { schema: errorSchema } },
+};
+
 const parametersOf = ({ path, query }: Route): unknown[] => [
   ...path
     .split("/")
@@ -26,7 +31,17 @@ const parametersOf = ({ path, query }: Route): unknown[] => [
   })),
 ];
 
+/** Such as `getJobsId`: generators of clients name their functions by it. */
+const operationIdOf = (method: string, path: string): string =>
+  method.toLowerCase() +
+  path
+    .split(/\W+/)
+    .filter(Boolean)
+    .map((word) => word[0]!.toUpperCase() + word.slice(1))
+    .join("");
+
 const operationOf = (route: Route): unknown => ({
+  operationId: operationIdOf(route.method, route.path),
   summary: route.summary,
   description: `Needs the right \`${route.needs}\`.`,
   parameters: parametersOf(route),
@@ -35,7 +50,31 @@ const operationOf = (route: Route): unknown => ({
   }),
   responses: {
     200: { description: "The answer.", content: { "application/json": { schema: route.answer } } },
-    default: { description: "Why there is none.", content: { "application/json": { schema: errorSchema } } },
+    default: failure,
+  },
+});
+
+const streamOf = (routes: readonly Route[]): unknown => ({
+  operationId: "getEvents",
+  summary: "Server-sent events: the state of each topic, whenever it has changed.",
+  description:
+    "Needs the right `read`. The name of an event is its topic, and its data the answer of the route of the same name.",
+  parameters: [
+    {
+      name: "topic",
+      in: "query",
+      required: true,
+      schema: {
+        type: "array",
+        items: { type: "string", enum: routes.filter(({ isTopic }) => isTopic).map(({ path }) => path) },
+        minItems: 1,
+        maxItems: 10,
+      },
+    },
+  ],
+  responses: {
+    200: { description: "The stream.", content: { "text/event-stream": { schema: { type: "string" } } } },
+    default: failure,
   },
 });
 
@@ -46,6 +85,7 @@ export const describeApi = (routes: readonly Route[], basePath: string): unknown
     const path = `/${route.path.replaceAll(/:(\w+)/g, "{$1}")}`;
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: operationOf(route) };
   }
+  paths["/events"] = { get: streamOf(routes) };
   return {
     openapi: "3.1.0",
     info: { title: "Leasehold dashboard", version: "1" },

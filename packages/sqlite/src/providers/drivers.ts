@@ -120,17 +120,21 @@ const unavailable =
   };
 
 // A driver is loaded only when it is used, so the others need not be installed. Because of the `catch` directly after each
-// `import()`, a bundler accepts that the package is missing: it warns and leaves the import as it is.
+// `import()`, a bundler accepts that the package is missing: it warns and leaves the import as it is. Turbopack needs the comment.
 const drivers: Readonly<Record<SqliteDriver, () => Promise<OpenDatabase>>> = {
   libsql: async () => {
-    const { default: Database } = await import("libsql").catch(unavailable("libsql"));
+    const { default: Database } = await import(/* turbopackOptional: true */ "libsql").catch(
+      unavailable("libsql"),
+    );
     return (file) => {
       const database = new Database(file) as BetterSqlite3Database;
       return { client: database, connection: connectBetterSqlite3(database) };
     };
   },
   "better-sqlite3": async () => {
-    const { default: Database } = await import("better-sqlite3").catch(unavailable("better-sqlite3"));
+    const { default: Database } = await import(/* turbopackOptional: true */ "better-sqlite3").catch(
+      unavailable("better-sqlite3"),
+    );
     return (file) => {
       const database: BetterSqlite3Database = new Database(file);
       return { client: database, connection: connectBetterSqlite3(database) };
