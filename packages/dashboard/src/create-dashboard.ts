@@ -1,9 +1,8 @@
 import { InvalidOptionError } from "leasehold";
 import { type AnyStateAdapter, type OptionNames, requireOptions } from "leasehold/adapter";
-import { fileURLToPath } from "node:url";
 import { hideActions, hideStoredActions } from "./actions/hide.ts";
 import { createActions } from "./actions/run.ts";
-import { loadAssets } from "./http/assets.ts";
+import { type Assets, toAssets } from "./http/assets.ts";
 import type { AnyLeasehold } from "./http/leasehold.ts";
 import { type Authorize, createRedactor, type RedactRule } from "./http/rights.ts";
 import { createCauses } from "./numbers/causes.ts";
@@ -59,7 +58,15 @@ export interface Dashboard {
   close(): Promise<void>;
 }
 
-const builtPage = fileURLToPath(new URL("../dist/client", import.meta.url));
+/** The page, which is loaded with the first request for it. Undefined where it was not built. */
+const loadPage = (basePath: string): (() => Promise<Assets | undefined>) => {
+  let loading: Promise<Assets | undefined> | undefined;
+  return () =>
+    (loading ??= import("../dist/page.js").then(
+      ({ files }) => toAssets(files, basePath),
+      () => undefined,
+    ));
+};
 
 const readPath = (option: string, path: string): string => {
   if (!/^(\/[\w.~-]+)*\/?$/.test(path))
@@ -90,8 +97,24 @@ const requireMethod = (value: unknown, method: string, option: string, expectati
   if (!isRight) throw new InvalidOptionError(option, expectation, typeof value);
 };
 
-/** A web page for operators, as a function from requests to responses. */
-export const createDashboard = (passed: DashboardOptions): Dashboard => {
+/** The dashboard of a store on the same server. */
+export interface StoreLink extends Environment {
+  readonly path: string;
+}
+
+/** What a server of its own adds to the page. */
+export interface Surroundings {
+  /** Where to send a request that signs out. */
+  readonly signOutPath?: string | undefined;
+  /** All stores of the server, this one too. */
+  readonly stores?: readonly StoreLink[] | undefined;
+}
+
+/** The dashboard within a server of its own. */
+export const createDashboardWithin = (
+  passed: DashboardOptions,
+  { signOutPath, stores = [] }: Surroundings,
+): Dashboard => {
   const options = requireOptions(passed, "createDashboard", known) as unknown as DashboardOptions;
   const {
     leasehold,
@@ -124,6 +147,8 @@ export const createDashboard = (passed: DashboardOptions): Dashboard => {
       findBehindSince: createBehindSince(operated),
       readCauses: createCauses(operated),
       environment: options.environment ?? null,
+      signOutPath: signOutPath ?? null,
+      stores: stores.map((store) => ({ ...store, isThis: store.path === base })),
       traceUrl: options.traceUrl,
       now,
     },
@@ -132,6 +157,9 @@ export const createDashboard = (passed: DashboardOptions): Dashboard => {
     basePath: base,
     mountPath: readPath("mountPath", options.mountPath ?? base),
     allowedHosts: allowedHosts?.map((host) => host.toLowerCase()),
-    assets: loadAssets(builtPage, base),
+    loadAssets: loadPage(base),
   });
 };
+
+/** A web page for operators, as a function from requests to responses. */
+export const createDashboard = (options: DashboardOptions): Dashboard => createDashboardWithin(options, {});

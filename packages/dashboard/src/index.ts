@@ -7,7 +7,15 @@ export {
 
 export { toNodeListener } from "./node-listener.ts";
 
-export { type StandaloneDashboard, type StandaloneOptions, startDashboard } from "./standalone.ts";
+export {
+  isLoopback,
+  type StandaloneDashboard,
+  type StandaloneOptions,
+  type StandaloneStore,
+  startDashboard,
+} from "./standalone/start.ts";
+
+export { type DashboardUser, parseTokenFile } from "./standalone/users.ts";
 
 export type { RedactionPlace, RedactRule } from "./http/rights.ts";
 

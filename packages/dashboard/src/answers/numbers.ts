@@ -19,6 +19,10 @@ export const session = objectOf({
   user: text,
   can: listOf(right),
   environment: nullable(objectOf({ label: text, tone: text })),
+  /** Where to send a request that signs out; null if the application does that. */
+  signOutPath: nullable(text),
+  /** The stores of the server, if it has several. */
+  stores: listOf(objectOf({ label: text, tone: text, path: text, isThis: boolean })),
   parts: objectOf({
     recurring: boolean,
     edits: boolean,

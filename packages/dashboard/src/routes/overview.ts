@@ -10,10 +10,12 @@ export const getSession: Route = get({
   needs: "read",
   summary: "Who you are, what you may do, and what this store offers.",
   answer: session,
-  handle: async ({ environment, stateAdapter, now }, { viewer }) => ({
+  handle: async ({ environment, signOutPath, stores, stateAdapter, now }, { viewer }) => ({
     user: viewer.user,
     can: [...viewer.can],
     environment,
+    signOutPath,
+    stores,
     parts: {
       statistics: stateAdapter.statistics !== undefined,
       recurring: stateAdapter.recurring !== undefined,

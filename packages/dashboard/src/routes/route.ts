@@ -17,6 +17,10 @@ export interface Services {
   readonly findBehindSince: FindBehindSince;
   readonly readCauses: ReadCauses;
   readonly environment: Environment | null;
+  /** Where to send a request that signs out; null if the application does that. */
+  readonly signOutPath: string | null;
+  /** The stores of the server, if it has several. */
+  readonly stores: readonly (Environment & { readonly path: string; readonly isThis: boolean })[];
   readonly traceUrl: ((job: { readonly id: string }) => string | undefined) | undefined;
   /** The store's clock, in milliseconds. */
   now(): Promise<number>;

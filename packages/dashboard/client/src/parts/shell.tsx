@@ -11,6 +11,7 @@ import { announcement, isLive, theme, zone } from "../state/settings.ts";
 import { Problem } from "./card.tsx";
 import { HelpDialog, isHelpOpen, toggleLive } from "./help.tsx";
 import { Icon, type IconName } from "./icon.tsx";
+import { Installation, SignOut } from "./installation.tsx";
 import { Link } from "./link.tsx";
 
 const isThere = async (id: string): Promise<boolean> => {
@@ -116,6 +117,7 @@ const Preferences = () => (
       <span class="words">Signed in as </span>
       <b>{session.value?.user}</b>
     </span>
+    <SignOut />
     <button type="button" onClick={() => (zone.value = zone.value === "utc" ? "local" : "utc")}>
       Times in {zoneName()}
     </button>
@@ -129,7 +131,6 @@ const Preferences = () => (
 );
 
 const Rail = () => {
-  const environment = session.value?.environment;
   const rail = useRef<HTMLElement>(null);
   const section = parts.value?.[0];
   // On a phone the sections are a strip, and the one that is open may be beyond its edge.
@@ -146,7 +147,7 @@ const Rail = () => {
           <path d="M11.6 9H22M18 9v3.8M22 9v3" />
         </svg>
         Leasehold
-        {environment != null && <span class={`environment ${environment.tone}`}>{environment.label}</span>}
+        <Installation />
       </div>
       <ul>
         {sections
@@ -215,7 +216,7 @@ export const Top = ({
 }) => {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Leasehold`;
+    document.title = [title, session.value?.environment?.label, "Leasehold"].filter(Boolean).join(" · ");
   }, [title]);
   useEffect(() => {
     if (!isFirstPage) (heading.current ?? document.querySelector<HTMLElement>("#main"))?.focus();
