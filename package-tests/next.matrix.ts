@@ -103,7 +103,7 @@ describe("mounted in Next.js, built with no setting of its own", () => {
     let received = "";
     while (!received.includes('"typeName":"greet"')) {
       const { value, done } = await reader.read();
-      expect(done, received).toBe(false);
+      if (done) throw new Error(`The stream ended after: ${received}`);
       received += new TextDecoder().decode(value);
     }
     await reader.cancel();

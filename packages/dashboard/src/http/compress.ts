@@ -34,13 +34,15 @@ export const allowCompression = (request: Request): Request => {
 /** The encoding to answer with, or undefined for none. Weights other than zero do not matter: all that a browser names is fine. */
 export const chooseEncoding = (request: Request): Encoding | undefined => {
   if (!direct.has(request)) return undefined;
-  const accepted = (request.headers.get("accept-encoding") ?? "")
-    .toLowerCase()
-    .split(",")
-    .map((part) => part.split(";").map((word) => word.trim()))
-    .filter(([, weight]) => !/^q=0(\.0*)?$/.test(weight ?? ""))
-    .map(([name]) => name);
-  return encodings.find((encoding) => accepted.includes(encoding));
+  const accepted = new Set(
+    (request.headers.get("accept-encoding") ?? "")
+      .toLowerCase()
+      .split(",")
+      .map((part) => part.split(";").map((word) => word.trim()))
+      .filter(([, weight]) => !/^q=0(\.0*)?$/.test(weight ?? ""))
+      .map(([name]) => name),
+  );
+  return encodings.find((encoding) => accepted.has(encoding));
 };
 
 /** For a body that many requests ask for: compressed as well as possible, once for each encoding. */

@@ -142,8 +142,7 @@ export const createSignIn = (options: SignInOptions): SignIn => {
     });
 
   const findUser = (token: string | null): DashboardUser | undefined =>
-    // Compares with all of them, so that the time does not tell which one it was.
-    users.filter((user) => isSame(token ?? "", user.token))[0];
+    users.find((user) => isSame(token ?? "", user.token));
 
   const tradeAddress = (request: Request, token: string): Response | undefined => {
     const user = findUser(token);
