@@ -575,7 +575,7 @@ plant("jobs/apply-outcomes.ts", [
   ],
   [
     "outcomes are written in the order they come",
-    ["isInOrder(outcomes) ? outcomes : [...outcomes].sort(byId)", "outcomes"],
+    ["[...outcomes].sort(byId)", "outcomes"],
   ],
 ]);
 

@@ -112,13 +112,13 @@ export const lockDueRecurring = async (
 };
 
 const advancedRows = defineRows<AdvancedRecurringJob>((idType) => [
-  { name: "id", type: "text", read: ({ id }) => id },
-  { name: "next_nominal_at", type: "bigint", read: ({ nextNominalAt }) => nextNominalAt },
-  { name: "runs_at", type: "bigint", read: ({ runsAt }) => runsAt },
-  { name: "last_sequence_id", type: idType, read: ({ lastSequenceId }) => lastSequenceId },
-  { name: "time_zone_version", type: "text", read: ({ timeZoneVersion }) => timeZoneVersion },
-  { name: "computed_at", type: "bigint", read: ({ computedAt }) => computedAt },
-  { name: "tick_history", type: "text", read: ({ tickHistory }) => tickHistory },
+  { name: "id", type: "text", read: "id" },
+  { name: "next_nominal_at", type: "bigint", read: "nextNominalAt" },
+  { name: "runs_at", type: "bigint", read: "runsAt" },
+  { name: "last_sequence_id", type: idType, read: "lastSequenceId" },
+  { name: "time_zone_version", type: "text", read: "timeZoneVersion" },
+  { name: "computed_at", type: "bigint", read: "computedAt" },
+  { name: "tick_history", type: "text", read: "tickHistory" },
 ]);
 
 export const advanceRecurring = async (
@@ -163,17 +163,17 @@ export const lockRecurring = async (
 };
 
 const newRows = defineRows<NewRecurringJob>((idType) => [
-  { name: "id", type: "text", read: ({ id }) => id },
-  { name: "owner", type: "text", read: ({ owner }) => owner },
-  { name: "paused", type: "boolean", read: ({ paused }) => paused },
-  { name: "version", type: "int", read: ({ version }) => version },
-  { name: "next_nominal_at", type: "bigint", read: ({ nextNominalAt }) => nextNominalAt },
-  { name: "runs_at", type: "bigint", read: ({ runsAt }) => runsAt },
-  { name: "last_sequence_id", type: idType, read: ({ lastSequenceId }) => lastSequenceId },
-  { name: "time_zone_version", type: "text", read: ({ timeZoneVersion }) => timeZoneVersion },
-  { name: "computed_at", type: "bigint", read: ({ computedAt }) => computedAt },
-  { name: "tick_history", type: "text", read: ({ tickHistory }) => tickHistory },
-  { name: "definition", type: "text", read: ({ definition }) => definition },
+  { name: "id", type: "text", read: "id" },
+  { name: "owner", type: "text", read: "owner" },
+  { name: "paused", type: "boolean", read: "paused" },
+  { name: "version", type: "int", read: "version" },
+  { name: "next_nominal_at", type: "bigint", read: "nextNominalAt" },
+  { name: "runs_at", type: "bigint", read: "runsAt" },
+  { name: "last_sequence_id", type: idType, read: "lastSequenceId" },
+  { name: "time_zone_version", type: "text", read: "timeZoneVersion" },
+  { name: "computed_at", type: "bigint", read: "computedAt" },
+  { name: "tick_history", type: "text", read: "tickHistory" },
+  { name: "definition", type: "text", read: "definition" },
 ]);
 
 export const putRecurring = async (

@@ -9,13 +9,18 @@ import {
   type OptionNames,
   type Recurring,
   type StateAdapter,
-  type StateCall,
   type StateRead,
   type Statistics,
   readRetryConfig,
   withRetry,
 } from "leasehold/adapter";
-import { createDatabase, createIsolatedProvider, type Database } from "./database/database.ts";
+import {
+  type Call,
+  type Context,
+  createDatabase,
+  createIsolatedProvider,
+  type Database,
+} from "./database/database.ts";
 import { isConflictRollback, isTransientPgError, StaleSnapshotError } from "./database/errors.ts";
 import { readKnownOptions } from "./database/provider.ts";
 import { createReadReplica, mayUseReplica, type ReadLag } from "./database/read-replica.ts";
@@ -94,6 +99,9 @@ const checkProvider = (provider: unknown, option: string): void => {
   }
 };
 
+/** A call of the contract, performed on a database: the primary or its replica. */
+type Operation<TCall, T> = (on: Database, call: TCall) => Promise<T>;
+
 /** Calls that do not change jobs which exist already, and the one that ends them. */
 const keepsPlainLocks: ReadonlySet<string> = new Set([
   "createJobs",
@@ -164,51 +172,45 @@ export const createPgStateAdapter = async <
   if (options.migrate ?? true) await withRetry(migrateNow, retryConfig, isTransientError);
 
   /** A given context must be in an open transaction. Otherwise the call would run outside of it. */
-  const checked = <TCall extends { readonly ctx?: TTxContext | undefined }, T>(
+  const checked = <TCall extends Call, T>(
     operation: string,
-    run: (call: TCall) => Promise<T>,
+    run: Operation<TCall, T>,
     ctxRequired = false,
   ): ((call: TCall) => Promise<T>) => {
-    const perform = putsJobsBack.has(operation)
-      ? (call: TCall): Promise<T> => run(call).finally(database.cursors.forgetAll)
+    const perform: typeof run = putsJobsBack.has(operation)
+      ? (on, call) => run(on, call).finally(database.cursors.forgetAll)
       : run;
     return async (call) => {
       const { ctx } = call;
       if (ctx === undefined && !ctxRequired) {
         database.assertOpen();
-        return perform(call);
+        return perform(database, call);
       }
       return openCalls.track(ctx, async () => {
         await database.assertInTransaction(operation, ctx);
         if (!keepsPlainLocks.has(operation)) database.plainLocks.delete(ctx);
-        return perform(call);
+        return perform(database, call);
       });
     };
   };
 
   /** A read that uses the replica if there is one and the call allows it. */
-  const lagging = <TCall extends StateRead<TTxContext>, T>(
-    operation: string,
-    perform: (from: Database, call: TCall) => Promise<T>,
-  ) =>
-    checked(operation, (call: TCall) =>
-      replica !== undefined && mayUseReplica(call)
-        ? replica.read((from) => perform(from, call))
-        : perform(database, call),
-    );
+  const lagging = <TCall extends StateRead<Context>, T>(operation: string, perform: Operation<TCall, T>) =>
+    replica === undefined
+      ? checked(operation, perform)
+      : checked(operation, (primary, call: TCall) =>
+          mayUseReplica(call) ? replica.read((from) => perform(from, call)) : perform(primary, call),
+        );
 
   /** A read for dashboards, which always allows the replica. */
-  const monitoring = <TCall extends StateCall<TTxContext>, T>(
-    operation: string,
-    perform: (from: Database, call: TCall) => Promise<T>,
-  ) => {
+  const monitoring = <TCall extends Call, T>(operation: string, perform: Operation<TCall, T>) => {
     const read = lagging(operation, perform);
     return (call: TCall): Promise<T> => read({ ...call, mayLag: true });
   };
 
-  const getTime = checked("getTime", async (call: StateCall<TTxContext>) => {
+  const getTime = checked("getTime", async ({ query }, call: Call) => {
     const sql = `SELECT ${nowSql("$1")} AS now`;
-    const [row] = await database.query(call.ctx, { sql, params: [call.now ?? null] });
+    const [row] = await query(call.ctx, { sql, params: [call.now ?? null] });
     return Number(row?.["now"]);
   });
 
@@ -241,68 +243,66 @@ export const createPgStateAdapter = async <
     isConflictRollback: (error) => isConflictRollback(error) || error instanceof StaleSnapshotError,
     getTime: (call = {}) => getTime(call),
 
-    createJobs: checked("createJobs", (call) => createJobs(database, call)),
-    addJobBlockers: checked("addJobBlockers", (call) => addJobBlockers(database, call), true),
-    claimJobs: checked("claimJobs", (call) => claimJobs(database, call)),
-    nextRunnableIn: checked("nextRunnableIn", (call) => nextRunnableIn(database, call)),
-    renewLeases: checked("renewLeases", (call) => renewLeases(database, call)),
-    lockHeldJobs: checked("lockHeldJobs", (call) => lockHeldJobs(database, call), true),
-    lockSequence: checked("lockSequence", (call) => lockSequence(database, call), true),
-    commitOutcomes: checked("commitOutcomes", (call) => commitOutcomes(database, call)),
-    reapExpiredLeases: checked("reapExpiredLeases", (call) => reapExpiredLeases(database, call)),
-    cancelSequences: checked("cancelSequences", (call) => cancelSequences(database, call)),
-    redriveJobs: checked("redriveJobs", (call) => redriveJobs(database, call)),
-    deleteSequences: checked("deleteSequences", (call) => deleteSequences(database, call)),
-    pruneSequences: checked("pruneSequences", (call) => pruneSequences(database, call)),
-    getJobs: lagging("getJobs", (from, call) => getJobs(from, call)),
-    getSequences: lagging("getSequences", (from, call) => getSequences(from, call)),
-    listJobs: lagging("listJobs", (from, call) => listJobs(from, call)),
-    getBlockers: checked("getBlockers", (call) => getBlockers(database, call)),
-    listBlockedJobs: checked("listBlockedJobs", (call) => listBlockedJobs(database, call)),
-    countJobs: lagging("countJobs", (from, call) => countJobs(from, call)),
-    countAhead: checked("countAhead", (call) => countAhead(database, call)),
+    createJobs: checked("createJobs", createJobs),
+    addJobBlockers: checked("addJobBlockers", addJobBlockers, true),
+    claimJobs: checked("claimJobs", claimJobs),
+    nextRunnableIn: checked("nextRunnableIn", nextRunnableIn),
+    renewLeases: checked("renewLeases", renewLeases),
+    lockHeldJobs: checked("lockHeldJobs", lockHeldJobs, true),
+    lockSequence: checked("lockSequence", lockSequence, true),
+    commitOutcomes: checked("commitOutcomes", commitOutcomes),
+    reapExpiredLeases: checked("reapExpiredLeases", reapExpiredLeases),
+    cancelSequences: checked("cancelSequences", cancelSequences),
+    redriveJobs: checked("redriveJobs", redriveJobs),
+    deleteSequences: checked("deleteSequences", deleteSequences),
+    pruneSequences: checked("pruneSequences", pruneSequences),
+    getJobs: lagging("getJobs", getJobs),
+    getSequences: lagging("getSequences", getSequences),
+    listJobs: lagging("listJobs", listJobs),
+    getBlockers: checked("getBlockers", getBlockers),
+    listBlockedJobs: checked("listBlockedJobs", listBlockedJobs),
+    countJobs: lagging("countJobs", countJobs),
+    countAhead: checked("countAhead", countAhead),
 
     statistics: {
-      measureBacklog: monitoring("measureBacklog", (from, call) => measureBacklog(from, call)),
-      listRecentlyFinished: monitoring("listRecentlyFinished", (from, call) =>
-        listRecentlyFinished(from, call),
-      ),
+      measureBacklog: monitoring("measureBacklog", measureBacklog),
+      listRecentlyFinished: monitoring("listRecentlyFinished", listRecentlyFinished),
     },
 
     recurring: {
-      getRecurring: checked("getRecurring", (call) => getRecurring(database, call)),
-      listRecurring: checked("listRecurring", (call) => listRecurring(database, call)),
-      nextRecurringIn: checked("nextRecurringIn", (call) => nextRecurringIn(database, call)),
-      lockRecurring: checked("lockRecurring", (call) => lockRecurring(database, call), true),
-      lockDueRecurring: checked("lockDueRecurring", (call) => lockDueRecurring(database, call), true),
-      putRecurring: checked("putRecurring", (call) => putRecurring(database, call), true),
-      advanceRecurring: checked("advanceRecurring", (call) => advanceRecurring(database, call), true),
-      deleteRecurring: checked("deleteRecurring", (call) => deleteRecurring(database, call)),
+      getRecurring: checked("getRecurring", getRecurring),
+      listRecurring: checked("listRecurring", listRecurring),
+      nextRecurringIn: checked("nextRecurringIn", nextRecurringIn),
+      lockRecurring: checked("lockRecurring", lockRecurring, true),
+      lockDueRecurring: checked("lockDueRecurring", lockDueRecurring, true),
+      putRecurring: checked("putRecurring", putRecurring, true),
+      advanceRecurring: checked("advanceRecurring", advanceRecurring, true),
+      deleteRecurring: checked("deleteRecurring", deleteRecurring),
     },
 
     edits: {
-      updateWaitingJobs: checked("updateWaitingJobs", (call) => updateWaitingJobs(database, call)),
-      expireWaitingJobs: checked("expireWaitingJobs", (call) => expireWaitingJobs(database, call)),
+      updateWaitingJobs: checked("updateWaitingJobs", updateWaitingJobs),
+      expireWaitingJobs: checked("expireWaitingJobs", expireWaitingJobs),
     },
 
     limits: {
-      setRule: checked("setRule", (call) => setRule(database, call)),
-      listRules: checked("listRules", (call) => listRules(database, call)),
-      listGroups: checked("listGroups", (call) => listGroups(database, call)),
-      pauseGroup: checked("pauseGroup", (call) => pauseGroup(database, call)),
-      resumeGroup: checked("resumeGroup", (call) => resumeGroup(database, call)),
-      explainThrottle: checked("explainThrottle", (call) => explainThrottle(database, call)),
-      repairCounters: checked("repairCounters", (call) => repairCounters(database, call)),
+      setRule: checked("setRule", setRule),
+      listRules: checked("listRules", listRules),
+      listGroups: checked("listGroups", listGroups),
+      pauseGroup: checked("pauseGroup", pauseGroup),
+      resumeGroup: checked("resumeGroup", resumeGroup),
+      explainThrottle: checked("explainThrottle", explainThrottle),
+      repairCounters: checked("repairCounters", repairCounters),
     },
 
     history: {
-      listAttempts: checked("listAttempts", (call) => listAttempts(database, call)),
-      listCauses: lagging("listCauses", (from, call) => listCauses(from, call)),
-      writeReport: checked("writeReport", (call) => writeReport(database, call)),
-      listProcesses: lagging("listProcesses", (from, call) => listProcesses(from, call)),
-      readBuckets: lagging("readBuckets", (from, call) => readBuckets(from, call)),
-      rollUpBuckets: checked("rollUpBuckets", (call) => rollUpBuckets(database, call)),
-      deleteOldReports: checked("deleteOldReports", (call) => deleteOldReports(database, call)),
+      listAttempts: checked("listAttempts", listAttempts),
+      listCauses: lagging("listCauses", listCauses),
+      writeReport: checked("writeReport", writeReport),
+      listProcesses: lagging("listProcesses", listProcesses),
+      readBuckets: lagging("readBuckets", readBuckets),
+      rollUpBuckets: checked("rollUpBuckets", rollUpBuckets),
+      deleteOldReports: checked("deleteOldReports", deleteOldReports),
     },
 
     diagnostics: {

@@ -10,22 +10,6 @@ const methodOf = <TVerb extends "notify" | "listen", TKind extends NotificationK
 ): `${TVerb}${Capitalize<TKind>}` =>
   `${verb}${kind.charAt(0).toUpperCase()}${kind.slice(1)}` as `${TVerb}${Capitalize<TKind>}`;
 
-/** The calls that send these names with their counts; each may fail on its own. */
-const sendBy = (
-  adapter: NotifyAdapter,
-  kind: NotificationKind,
-  names: ReadonlyMap<string, number>,
-): (() => Promise<void>)[] => {
-  if (kind === "jobScheduled")
-    return Array.from(
-      names,
-      ([name, count]) =>
-        () =>
-          adapter.notifyJobScheduled(name, count),
-    );
-  return [() => adapter[methodOf("notify", kind)]([...names.keys()])];
-};
-
 const listenBy = (
   adapter: NotifyAdapter,
   kind: NotificationKind,
@@ -76,6 +60,19 @@ export interface Notifier {
 /** Bounds the wait for an adapter that hangs. */
 const notifyDeadlineMs = 5_000;
 
+/** Calls an adapter. A failure is reported and not thrown. */
+const createAttempt =
+  (observe: Observe, clock: Clock) =>
+  async <T>(operation: string, call: () => Promise<T>): Promise<T | undefined> => {
+    try {
+      const tooLate = () => new NotifyTimeoutError(operation, notifyDeadlineMs);
+      return await withDeadline(call(), notifyDeadlineMs, tooLate, clock);
+    } catch (error) {
+      observe("notifyAdapterError", () => ({ operation, error }));
+      return undefined;
+    }
+  };
+
 // What comes within this time of the last send is merged. The first notification of a burst goes out at once.
 const mergeMs = 5;
 
@@ -103,22 +100,19 @@ export const createNotifier = (
 const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
   let waiting = createNotificationBatch();
   let sending: Promise<void> | undefined;
+  const attempt = createAttempt(observe, clock);
 
-  const attempt = async (operation: string, send: () => Promise<void>): Promise<void> => {
-    try {
-      const tooLate = () => new NotifyTimeoutError(operation, notifyDeadlineMs);
-      await withDeadline(send(), notifyDeadlineMs, tooLate, clock);
-    } catch (error) {
-      observe("notifyAdapterError", () => ({ operation, error }));
-    }
-  };
-
+  /** Each call may fail on its own. */
   const sendWaiting = async (): Promise<void> => {
     const batch = waiting;
     waiting = createNotificationBatch();
-    const attempts: Promise<void>[] = [];
+    const attempts: Promise<unknown>[] = [];
     for (const [kind, names] of batch.byKind) {
-      for (const send of sendBy(adapter, kind, names)) attempts.push(attempt(methodOf("notify", kind), send));
+      const method = methodOf("notify", kind);
+      if (method !== "notifyJobScheduled")
+        attempts.push(attempt(method, () => adapter[method]([...names.keys()])));
+      else
+        for (const [name, count] of names) attempts.push(attempt(method, () => adapter[method](name, count)));
     }
     await Promise.all(attempts);
   };
@@ -165,15 +159,7 @@ export const createListening = (
   observe: Observe,
   { clock, random }: Runtime,
 ): Listening => {
-  const attempt = async <T>(operation: string, call: () => Promise<T>): Promise<T | undefined> => {
-    try {
-      const tooLate = () => new NotifyTimeoutError(operation, notifyDeadlineMs);
-      return await withDeadline(call(), notifyDeadlineMs, tooLate, clock);
-    } catch (error) {
-      observe("notifyAdapterError", () => ({ operation, error }));
-      return undefined;
-    }
-  };
+  const attempt = createAttempt(observe, clock);
 
   const keepListening = async (operation: string, listen: () => Promise<Dispose>): Promise<Dispose> => {
     let ended = false;

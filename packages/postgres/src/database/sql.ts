@@ -101,11 +101,17 @@ export const textList = (value: unknown): string[] => JSON.parse(text(value)) as
 
 type Value = SqlStatement["params"][number];
 
+/** The properties that can travel as they are, of any member of a union. */
+type StorableProperty<TRow> = TRow extends unknown
+  ? { [TKey in keyof TRow]-?: TRow[TKey] extends Value | undefined ? TKey : never }[keyof TRow]
+  : never;
+
 /** A column of rows that travel to a statement as parameters. */
 export interface RowsColumn<TRow> {
   readonly name: string;
   readonly type: string;
-  readonly read: (row: TRow) => Value;
+  /** The property with the value, null where a row does not have it; or a function of the row. */
+  readonly read: StorableProperty<TRow> | ((row: TRow) => Value);
   /** Never null. A value that all rows share travels once. */
   readonly required?: boolean;
 }
@@ -124,13 +130,17 @@ export interface RowsParameter<TRow> {
 
 const plainTypes = new Set(["uuid", "bigint", "int", "boolean"]);
 
+const valueIn = <TRow>(row: TRow, { read }: RowsColumn<TRow>): Value =>
+  // `StorableProperty` guarantees the type.
+  typeof read === "function" ? read(row) : ((row[read as keyof TRow] as Value | undefined) ?? null);
+
 // The lists are unnested together: nulls fill up the shorter ones.
-const listOf = <TRow>(rows: readonly TRow[], { read, type, required }: RowsColumn<TRow>): string => {
-  const literal = plainTypes.has(type) ? plainArrayLiteral : arrayLiteral;
-  const first = read(rows[0]!);
-  if ((first === null || required) && rows.every((row) => read(row) === first))
+const listOf = <TRow>(rows: readonly TRow[], column: RowsColumn<TRow>): string => {
+  const literal = plainTypes.has(column.type) ? plainArrayLiteral : arrayLiteral;
+  const first = valueIn(rows[0]!, column);
+  if ((first === null || column.required) && rows.every((row) => valueIn(row, column) === first))
     return first === null ? "{}" : literal([first]);
-  return literal(rows.map(read));
+  return literal(rows.map((row) => valueIn(row, column)));
 };
 
 const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsParameter<TRow> => ({
@@ -153,9 +163,7 @@ const createRowsParameter = <TRow>(columns: readonly RowsColumn<TRow>[]): RowsPa
   },
   columns: columns.map(({ name }) => name),
   params: (rows) =>
-    rows.length === 1
-      ? columns.map(({ read }) => read(rows[0]!))
-      : columns.map((column) => listOf(rows, column)),
+    columns.map((column) => (rows.length === 1 ? valueIn(rows[0]!, column) : listOf(rows, column))),
 });
 
 /** Rows with ids, by the SQL type of ids. */

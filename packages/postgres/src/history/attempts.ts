@@ -65,18 +65,18 @@ export const expiredAttemptsSql = (expired: string): string => `
   FROM ${expired}`;
 
 const attemptRows = defineRows<StateAttempt>((idType) => [
-  { name: "job_id", type: idType, read: ({ jobId }) => jobId },
-  { name: "lease_version", type: "int", read: ({ leaseVersion }) => leaseVersion },
-  { name: "attempt", type: "int", read: ({ attempt }) => attempt },
-  { name: "due_at", type: "bigint", read: ({ dueAt }) => dueAt },
-  { name: "started_at", type: "bigint", read: ({ startedAt }) => startedAt },
-  { name: "ended_at", type: "bigint", read: ({ endedAt }) => endedAt },
-  { name: "outcome", type: "text", read: ({ outcome }) => outcome },
-  { name: "worker_id", type: "text", read: ({ workerId }) => workerId },
-  { name: "deployment", type: "text", read: ({ deployment }) => deployment },
-  { name: "fingerprint", type: "text", read: ({ fingerprint }) => fingerprint },
-  { name: "error", type: "text", read: ({ error }) => error },
-  { name: "log", type: "text", read: ({ log }) => log },
+  { name: "job_id", type: idType, read: "jobId" },
+  { name: "lease_version", type: "int", read: "leaseVersion" },
+  { name: "attempt", type: "int", read: "attempt" },
+  { name: "due_at", type: "bigint", read: "dueAt" },
+  { name: "started_at", type: "bigint", read: "startedAt" },
+  { name: "ended_at", type: "bigint", read: "endedAt" },
+  { name: "outcome", type: "text", read: "outcome" },
+  { name: "worker_id", type: "text", read: "workerId" },
+  { name: "deployment", type: "text", read: "deployment" },
+  { name: "fingerprint", type: "text", read: "fingerprint" },
+  { name: "error", type: "text", read: "error" },
+  { name: "log", type: "text", read: "log" },
 ]);
 
 /** Records the attempts of locked jobs, as they were before the transaction took their leases. */

@@ -19,28 +19,16 @@ const scheduleOf = (outcome: JobOutcome): { readonly at?: number; readonly after
   (outcome.kind === "retry" || outcome.kind === "release" ? outcome.schedule : null) ?? {};
 
 const outcomeColumns = (idType: string): RowsColumn<JobOutcome>[] => [
-  { name: "id", type: idType, read: ({ jobId }) => jobId },
+  { name: "id", type: idType, read: "jobId" },
   // An outcome without a token is the only one of its statement, so that a list of tokens never contains null.
-  { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
-  { name: "kind", type: "text", required: true, read: ({ kind }) => kind },
+  { name: "token", type: "text", required: true, read: "leaseToken" },
+  { name: "kind", type: "text", required: true, read: "kind" },
   { name: "locked", type: "boolean", read: ({ locked }) => locked || null },
-  {
-    name: "output",
-    type: "text",
-    read: (outcome) => (outcome.kind === "complete" ? outcome.output : null),
-  },
-  {
-    name: "continued_to_id",
-    type: idType,
-    read: (outcome) => (outcome.kind === "complete" ? outcome.continuedToId : null),
-  },
-  {
-    name: "completed_by",
-    type: "text",
-    read: (outcome) => (outcome.kind === "complete" ? outcome.completedBy : null),
-  },
-  { name: "error", type: "text", read: (outcome) => (outcome.kind === "complete" ? null : outcome.error) },
-  { name: "reason", type: "text", read: (outcome) => (outcome.kind === "fail" ? outcome.reason : null) },
+  { name: "output", type: "text", read: "output" },
+  { name: "continued_to_id", type: idType, read: "continuedToId" },
+  { name: "completed_by", type: "text", read: "completedBy" },
+  { name: "error", type: "text", read: "error" },
+  { name: "reason", type: "text", read: "reason" },
   { name: "run_at", type: "bigint", read: (outcome) => scheduleOf(outcome).at ?? null },
   { name: "run_after", type: "bigint", read: (outcome) => scheduleOf(outcome).afterMs ?? null },
 ];
@@ -244,13 +232,9 @@ SELECT ${now} AS now, CASE WHEN (SELECT count(*) FROM applied) < $2::int
   THEN (SELECT coalesce(array_to_json(array_agg(id))::text, '[]') FROM applied) END AS some`;
 };
 
-const isInOrder = (outcomes: readonly JobOutcome[]): boolean =>
-  outcomes.every(({ jobId }, index) => index === 0 || outcomes[index - 1]!.jobId < jobId);
-
 const byId = (a: JobOutcome, b: JobOutcome): number => (a.jobId < b.jobId ? -1 : 1);
 
-export const inOrder = (outcomes: readonly JobOutcome[]): readonly JobOutcome[] =>
-  isInOrder(outcomes) ? outcomes : [...outcomes].sort(byId);
+export const inOrder = (outcomes: readonly JobOutcome[]): readonly JobOutcome[] => [...outcomes].sort(byId);
 
 export interface Application {
   /** The time of the statement. */

@@ -7,6 +7,7 @@ import { claimLimited } from "../limits/claim.ts";
 import { claimedColumns, createClaimedJobReader, jobColumns, toStateJob } from "../rows/job-table.ts";
 import {
   findQueueTypes,
+  isLimited,
   type QueueType,
   readAttemptOverrides,
   runnableSql,
@@ -203,12 +204,19 @@ const inClaimOrder = (rows: readonly SqlRow[]): readonly SqlRow[] => {
   return rows;
 };
 
-const createReader = (queueTypes: readonly QueueType[], call: ClaimJobsCall): ((row: SqlRow) => StateJob) => {
-  const readers = queueTypes.map((queueType) => {
-    let reader: ((row: SqlRow) => StateJob) | undefined;
-    return (row: SqlRow) => (reader ??= createClaimedJobReader(queueType, call))(row);
-  });
-  return (row) => readers[Number(row["place"] ?? 1) - 1]!(row);
+const readClaimed = (
+  rows: readonly SqlRow[],
+  queueTypes: readonly QueueType[],
+  call: ClaimJobsCall,
+): StateJob[] => {
+  const readers: ReturnType<typeof createClaimedJobReader>[] = [];
+  const jobs: StateJob[] = [];
+  for (const row of inClaimOrder(rows)) {
+    const index = Number(row["place"] ?? 1) - 1;
+    const read = (readers[index] ??= createClaimedJobReader(queueTypes[index]!, call));
+    jobs.push(read(row));
+  }
+  return jobs;
 };
 
 /** The rules have changed since this process loaded them. */
@@ -254,14 +262,12 @@ const claimFrom = async (
     claim(overrides.suffix, "beginning", [unlessSomeAreDue, ...overrides.params]);
   const fromCursor = (cursor: ClaimCursor): Promise<readonly SqlRow[]> =>
     claim("_from_cursor", "cursor", [cursor.since, ...cursorParams(cursor, queueTypes)]);
-  const read = (rows: readonly SqlRow[]): StateJob[] =>
-    inClaimOrder(rows).map(createReader(queueTypes, call));
 
   // With a time of its own, or in a transaction, a claim must see all that it would see without a cursor.
   const mayUseCursor = call.now === undefined && call.ctx === undefined;
   const cursor = mayUseCursor ? cursors.find(queueTypes) : undefined;
   if (cursor !== undefined) {
-    const jobs = read(await fromCursor(cursor));
+    const jobs = readClaimed(await fromCursor(cursor), queueTypes, call);
     cursors.advance(cursor, queueTypes, jobs);
     if (jobs.length > 0) return jobs;
   }
@@ -274,7 +280,7 @@ const claimFrom = async (
     if (promotion.epoch !== epoch) return staleRules;
     if (promotion.promoted > 0) rows = await fromBeginning(false);
   }
-  const jobs = read(rows);
+  const jobs = readClaimed(rows, queueTypes, call);
   const asked = Math.min(limit, askedOf(queueTypes, limits));
   if (mayUseCursor && jobs.length > 0 && jobs.length >= asked) cursors.begin(queueTypes, jobs, tookMs);
   return jobs;
@@ -282,30 +288,26 @@ const claimFrom = async (
 
 const askedOf = (queueTypes: readonly QueueType[], limits: readonly number[]): number => {
   let asked = 0;
-  for (const request of new Set(queueTypes.map((queueType) => queueType.request)))
-    asked += limits[request - 1] ?? 0;
+  for (const [index, { request }] of queueTypes.entries())
+    if (request !== queueTypes[index - 1]?.request) asked += limits[request - 1] ?? 0;
   return asked;
 };
 
-const isLimited = ({ limits }: Database, { queue }: QueueType): boolean =>
-  limits.queue(queue)?.isLimited === true;
-
-/** The statements of a claim. A request with rules has its own, and so has one that repeats types of another. */
-const inParts = (database: Database, queueTypes: readonly QueueType[]): QueueType[][] => {
-  const requests = [...new Set(queueTypes.map(({ request }) => request))].map((request) =>
-    queueTypes.filter((queueType) => queueType.request === request),
-  );
-  const areAlone = overlap(queueTypes);
+/** The statements of a claim. A request with rules has its own; if requests overlap, each has. */
+const inParts = (
+  database: Database,
+  queueTypes: readonly QueueType[],
+  requestsOverlap: boolean,
+): QueueType[][] => {
   const parts: QueueType[][] = [];
-  let plain: QueueType[] | undefined;
-  for (const request of requests) {
-    if (areAlone || isLimited(database, request[0]!)) {
-      parts.push(request);
-      plain = undefined;
-    } else if (plain === undefined) {
-      plain = [...request];
-      parts.push(plain);
-    } else plain.push(...request);
+  for (const [index, queueType] of queueTypes.entries()) {
+    const previous = queueTypes[index - 1];
+    const isSeparate =
+      previous === undefined ||
+      (previous.request !== queueType.request &&
+        (requestsOverlap || isLimited(database, previous) || isLimited(database, queueType)));
+    if (isSeparate) parts.push([queueType]);
+    else parts.at(-1)!.push(queueType);
   }
   return parts;
 };
@@ -338,8 +340,9 @@ const claimOnce = async (
 ): Promise<StateJob[] | typeof staleRules> => {
   const found = await findQueueTypes(database, call, call.requests);
   const queueTypes = found.filter(({ request }) => (limits[request - 1] ?? 0) > 0);
-  const parts = inParts(database, queueTypes);
-  if (!overlap(queueTypes)) return claimParts(database, call, parts, limits, limit);
+  const requestsOverlap = overlap(queueTypes);
+  const parts = inParts(database, queueTypes, requestsOverlap);
+  if (!requestsOverlap) return claimParts(database, call, parts, limits, limit);
   // The same queue and type twice: one request after the other, so that the second does not read what the first claimed.
   return database.atomically(call.ctx, (ctx) => claimParts(database, { ...call, ctx }, parts, limits, limit));
 };

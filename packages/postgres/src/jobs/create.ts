@@ -344,19 +344,17 @@ export const createJobs = async (
   assertDistinct(jobs);
   const registration = registrationFor(database, call.ctx, jobs);
   if (registration !== undefined) await registration;
-  const create = (): Promise<CreatedStateJob[]> => {
-    if (jobs.some(({ deduplication }) => deduplication !== null)) {
-      return database.atomically(call.ctx, (ctx) => createDeduplicated(database, { ...call, ctx }, jobs));
-    }
-    if (jobs.some(({ sequenceIndex }) => sequenceIndex > 0)) {
-      return database.atomically(call.ctx, (ctx) => insertPlaced(database, { ...call, ctx }, jobs));
-    }
-    return call.ctx === undefined && jobs.length > portionSize
-      ? insertInPortions(database, call, jobs)
-      : insertPlaced(database, call, jobs);
-  };
   try {
-    return await create();
+    if (jobs.some(({ deduplication }) => deduplication !== null))
+      return await database.atomically(call.ctx, (ctx) =>
+        createDeduplicated(database, { ...call, ctx }, jobs),
+      );
+    if (jobs.some(({ sequenceIndex }) => sequenceIndex > 0))
+      return await database.atomically(call.ctx, (ctx) => insertPlaced(database, { ...call, ctx }, jobs));
+    if (call.ctx === undefined && jobs.length > portionSize)
+      return await insertInPortions(database, call, jobs);
+    const at = await insert(database, call, jobs);
+    return jobs.map((job) => asCreated(job, at));
   } catch (error) {
     if (!hasSqlState(error, uniqueViolation)) throw error;
     throw new JobAlreadyExistsError(await findTaken(database, call, jobs));

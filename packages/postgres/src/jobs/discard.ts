@@ -20,8 +20,8 @@ export const isDiscardableSql = ({
   AND (SELECT c.id FROM ${job} AS c WHERE c.root_sequence_id = j.id AND c.root_sequence_id <> c.id LIMIT 1) IS NULL`;
 
 const leases = defineRows<JobOutcome>((idType): RowsColumn<JobOutcome>[] => [
-  { name: "id", type: idType, read: ({ jobId }) => jobId },
-  { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
+  { name: "id", type: idType, read: "jobId" },
+  { name: "token", type: "text", required: true, read: "leaseToken" },
   { name: "locked", type: "boolean", read: ({ locked }) => locked || null },
 ]);
 

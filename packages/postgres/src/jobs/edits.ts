@@ -70,25 +70,25 @@ const expire = (database: Database, call: Call & ExpireCall): Promise<ExpiredJob
   });
 
 const changedColumns = (idType: string): RowsColumn<StateJob>[] => [
-  { name: "id", type: idType, read: ({ id }) => id },
-  { name: "input", type: "text", read: ({ input }) => input },
-  { name: "replaced_by", type: idType, read: ({ replacedBy }) => replacedBy },
-  { name: "trace_context", type: "text", read: ({ traceContext }) => traceContext },
-  { name: "priority", type: "int", read: ({ priority }) => priority },
-  { name: "max_attempts", type: "int", read: ({ maxAttempts }) => maxAttempts },
+  { name: "id", type: idType, read: "id" },
+  { name: "input", type: "text", read: "input" },
+  { name: "replaced_by", type: idType, read: "replacedBy" },
+  { name: "trace_context", type: "text", read: "traceContext" },
+  { name: "priority", type: "int", read: "priority" },
+  { name: "max_attempts", type: "int", read: "maxAttempts" },
   // Null where the start gave a number.
   {
     name: "max_attempts_explicit",
     type: "boolean",
     read: ({ maxAttemptsGiven }) => (maxAttemptsGiven ? null : false),
   },
-  { name: "timeout_ms", type: "bigint", read: ({ timeoutMs }) => timeoutMs },
-  { name: "lease_ms", type: "bigint", read: ({ leaseMs }) => leaseMs },
-  { name: "expire_after_ms", type: "bigint", read: ({ expireAfterMs }) => expireAfterMs },
-  { name: "scheduled_at", type: "bigint", read: ({ scheduledAt }) => scheduledAt },
-  { name: "attempt", type: "int", read: ({ attempt }) => attempt },
-  { name: "expired_leases", type: "int", read: ({ expiredLeases }) => expiredLeases },
-  { name: "progress", type: "text", read: ({ progress }) => progress },
+  { name: "timeout_ms", type: "bigint", read: "timeoutMs" },
+  { name: "lease_ms", type: "bigint", read: "leaseMs" },
+  { name: "expire_after_ms", type: "bigint", read: "expireAfterMs" },
+  { name: "scheduled_at", type: "bigint", read: "scheduledAt" },
+  { name: "attempt", type: "int", read: "attempt" },
+  { name: "expired_leases", type: "int", read: "expiredLeases" },
+  { name: "progress", type: "text", read: "progress" },
 ];
 
 const changedRows = defineRows<StateJob>(changedColumns);

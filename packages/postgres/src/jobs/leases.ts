@@ -58,8 +58,8 @@ const lockOne = ({ query, tables }: Database, call: LockCall, jobId: string): Pr
   });
 
 const leaseRows = defineRows<HeldLease>((idType) => [
-  { name: "id", type: idType, read: ({ jobId }) => jobId },
-  { name: "token", type: "text", required: true, read: ({ leaseToken }) => leaseToken },
+  { name: "id", type: idType, read: "jobId" },
+  { name: "token", type: "text", required: true, read: "leaseToken" },
 ]);
 
 // Returns one row if all leases are valid and all jobs are plain, otherwise a row for each job. The time is read after all rows

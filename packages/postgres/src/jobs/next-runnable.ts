@@ -7,6 +7,7 @@ import {
   attemptsLeftSql,
   deferredSql,
   findQueueTypes,
+  isLimited,
   readySql,
   leasedSql,
   type QueueType,
@@ -117,20 +118,24 @@ const nextOfPlain = async (
 
 const nextOnce = async (database: Database, call: NextCall): Promise<number | null | undefined> => {
   const queueTypes = await findQueueTypes(database, call, call.requests);
-  const isLimited = (queue: string): boolean => database.limits.queue(queue)?.isLimited === true;
-  const found: (number | null)[] = [];
-  const plain = queueTypes.filter(({ queue }) => !isLimited(queue));
+  const plain: QueueType[] = [];
+  const limited = new Map<string, QueueType[]>();
+  for (const queueType of queueTypes) {
+    if (isLimited(database, queueType))
+      limited.set(queueType.queue, [...(limited.get(queueType.queue) ?? []), queueType]);
+    else plain.push(queueType);
+  }
+  let soonest: number | null = null;
   if (plain.length > 0) {
     const next = await nextOfPlain(database, call, plain);
     if (next === undefined) return undefined;
-    found.push(next);
+    soonest = next;
   }
-  for (const queue of new Set(queueTypes.map((queueType) => queueType.queue))) {
-    const types = queueTypes.filter((queueType) => queueType.queue === queue);
-    if (isLimited(queue)) found.push(await nextOfLimited(database, call, types));
+  for (const types of limited.values()) {
+    const next = await nextOfLimited(database, call, types);
+    if (next !== null) soonest = Math.min(next, soonest ?? next);
   }
-  const times = found.filter((next) => next !== null);
-  return times.length === 0 ? null : Math.max(0, Math.min(...times));
+  return soonest === null ? null : Math.max(0, soonest);
 };
 
 export const nextRunnableIn = async (database: Database, call: NextCall): Promise<number | null> => {

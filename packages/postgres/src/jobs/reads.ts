@@ -54,10 +54,10 @@ export const getSequences = async (
       ))`,
     params: [arrayLiteral(call.sequenceIds.filter(isId))],
   });
-  const jobs = rows.map(toStateJob);
-  const firsts = new Map(jobs.filter(({ sequenceIndex }) => sequenceIndex === 0).map((job) => [job.id, job]));
+  const firsts = new Map<string, StateJob>();
   const latest = new Map<string, StateJob>();
-  for (const job of jobs) {
+  for (const job of rows.map(toStateJob)) {
+    if (job.sequenceIndex === 0) firsts.set(job.id, job);
     const known = latest.get(job.sequenceId);
     if (known === undefined || known.sequenceIndex < job.sequenceIndex) latest.set(job.sequenceId, job);
   }

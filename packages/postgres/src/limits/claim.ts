@@ -3,20 +3,16 @@ import type { Call, Context, Database } from "../database/database.ts";
 import { arrayLiteral } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { claimedColumns, createClaimedJobReader } from "../rows/job-table.ts";
-import type { QueueType } from "../rows/runnable.ts";
+import { listAttemptOverrides, type QueueType } from "../rows/runnable.ts";
 
 /** Parameters of the `limit_` functions: the queue, its types, and the numbers of attempts of their handlers. */
 export const limitParams = (
   queueTypes: readonly QueueType[],
-  maxAttempts: MaxAttempts = {},
+  maxAttempts: MaxAttempts | undefined,
 ): [queue: string, numbers: string, attempts: string] => [
   queueTypes[0]!.queue,
   arrayLiteral(queueTypes.map(({ number }) => number)),
-  arrayLiteral(
-    queueTypes.map(({ typeName }) =>
-      Object.hasOwn(maxAttempts, typeName) ? (maxAttempts[typeName] ?? null) : null,
-    ),
-  ),
+  listAttemptOverrides(queueTypes, maxAttempts),
 ];
 
 const claimSql = ({ schema }: Tables): string => `

@@ -9,6 +9,8 @@ import { isNull, jobStatus, type RowsColumn, text } from "../database/sql.ts";
 
 export type ColumnType = "id" | "text" | "bigint" | "int" | "boolean";
 
+type InsertedValue = string | number | boolean | null;
+
 export interface JobColumn<TProperty extends keyof StateJob> {
   readonly column: string;
   readonly type: ColumnType;
@@ -17,16 +19,17 @@ export interface JobColumn<TProperty extends keyof StateJob> {
    * where every job has its own value.
    */
   readonly usually?:
-    | { readonly sameAs: string }
+    | { readonly sameAs: keyof StateJob }
     | { readonly value: StateJob[TProperty]; readonly stored: unknown };
   /** For a column with several meanings: it has this one in jobs of this status, and is selected under this name. */
   readonly when?: { readonly status: StateJob["status"]; readonly as: string };
-  /** The value in a new job, null for the usual one. Columns without this start with their default. */
-  readonly insert?: (job: NewJob) => string | number | boolean | null;
-  /** Few new jobs have a value: the others are inserted by a statement without this column. */
-  readonly rarelyInserted?: true;
-  /** Never null in new jobs, and mostly the same in all jobs of a call; then the value travels once. */
-  readonly insertedOnce?: true;
+  /**
+   * A new job has the value, in the same property, or it follows from the new job: null for the usual one. Columns without
+   * this start with their default.
+   * `rarely`: few jobs have an unusual value; all others are inserted by a statement without this column.
+   * `once`: never null, and mostly the same in all jobs of a call; then the value travels once.
+   */
+  readonly inserted?: true | "rarely" | "once" | ((job: NewJob) => InsertedValue);
   /** Null in jobs without a group and without limits. */
   readonly ofLimits?: true;
   /** A column that has the value where it is not null: in jobs of ordered groups that have begun. */
@@ -39,40 +42,40 @@ const zero = { value: 0, stored: 0 } as const;
 
 const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } = {
   // Every job has its own value of these. `readJob` reads them by name.
-  id: { column: "id", type: "id", insert: (job) => job.id },
-  input: { column: "input", type: "text", insert: (job) => job.input },
+  id: { column: "id", type: "id", inserted: true },
+  input: { column: "input", type: "text", inserted: true },
   createdAt: { column: "created_at", type: "bigint" },
   attempt: { column: "attempt", type: "int" },
-  maxAttempts: { column: "max_attempts", type: "int", insertedOnce: true, insert: (job) => job.maxAttempts },
+  maxAttempts: { column: "max_attempts", type: "int", inserted: "once" },
   status: { column: "status", type: "text", read: jobStatus },
-  queue: { column: "queue", type: "text", insertedOnce: true, insert: (job) => job.queue },
-  typeName: { column: "type_name", type: "text", insertedOnce: true, insert: (job) => job.typeName },
+  queue: { column: "queue", type: "text", inserted: "once" },
+  typeName: { column: "type_name", type: "text", inserted: "once" },
 
   // These mostly repeat one of those above, as `readJob` does.
-  scheduledAt: { column: "scheduled_at", type: "bigint", usually: { sameAs: "created_at" } },
+  scheduledAt: { column: "scheduled_at", type: "bigint", usually: { sameAs: "createdAt" } },
   sequenceId: {
     column: "sequence_id",
     type: "id",
     usually: { sameAs: "id" },
-    insert: (job) => (job.sequenceId === job.id ? null : job.sequenceId),
+    inserted: true,
   },
   rootSequenceId: {
     column: "root_sequence_id",
     type: "id",
     usually: { sameAs: "id" },
-    insert: (job) => (job.rootSequenceId === job.id ? null : job.rootSequenceId),
+    inserted: true,
   },
   sequenceCreatedAt: {
     column: "sequence_created_at",
     type: "bigint",
-    usually: { sameAs: "created_at" },
-    insert: (job) => job.sequenceCreatedAt,
+    usually: { sameAs: "createdAt" },
+    inserted: true,
   },
   sequenceTypeName: {
     column: "sequence_type_name",
     type: "text",
-    usually: { sameAs: "type_name" },
-    insert: (job) => (job.sequenceTypeName === job.typeName ? null : job.sequenceTypeName),
+    usually: { sameAs: "typeName" },
+    inserted: true,
   },
   leaseVersion: { column: "lease_version", type: "int", usually: { sameAs: "attempt" } },
 
@@ -81,14 +84,14 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
     column: "sequence_index",
     type: "int",
     usually: zero,
-    insert: (job) => job.sequenceIndex || null,
+    inserted: true,
   },
   priority: {
     column: "priority",
     type: "int",
     usually: zero,
     overriddenBy: "given_priority",
-    insert: (job) => job.priority || null,
+    inserted: true,
   },
   expiredLeases: { column: "expired_leases", type: "int", usually: zero },
   blockerCount: { column: "blocker_count", type: "int", usually: zero },
@@ -97,28 +100,26 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
     column: "waits_on_blocker_failure",
     type: "boolean",
     usually: { value: "fail", stored: false },
-    insert: (job) => job.onBlockerFailure === "wait" || null,
+    inserted: (job) => job.onBlockerFailure === "wait" || null,
     read: (stored) => (stored === true ? "wait" : "fail"),
   },
   maxAttemptsGiven: {
     column: "max_attempts_explicit",
     type: "boolean",
     usually: { value: true, stored: null },
-    insert: (job) => (job.maxAttemptsGiven === false ? false : null),
+    inserted: true,
   },
   group: {
     column: "group_key",
     type: "text",
     ofLimits: true,
-    rarelyInserted: true,
-    insert: (job) => job.group,
+    inserted: "rarely",
   },
   ordered: {
     column: "ordered",
     type: "text",
     ofLimits: true,
-    rarelyInserted: true,
-    insert: (job) => job.ordered,
+    inserted: "rarely",
     read: (stored) => stored as OrderedGroup,
   },
   limited: {
@@ -129,12 +130,12 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
     read: (stored) => stored !== null && stored !== undefined,
   },
   lastAttemptAt: { column: "last_attempt_at", type: "bigint" },
-  timeoutMs: { column: "timeout_ms", type: "bigint", insert: (job) => job.timeoutMs },
-  leaseMs: { column: "lease_ms", type: "bigint", insert: (job) => job.leaseMs },
+  timeoutMs: { column: "timeout_ms", type: "bigint", inserted: true },
+  leaseMs: { column: "lease_ms", type: "bigint", inserted: true },
   leasedUntil: { column: "due_at", type: "bigint", when: { status: "running", as: "leased_until" } },
   completedAt: { column: "finished_at", type: "bigint", when: { status: "completed", as: "completed_at" } },
   failedAt: { column: "finished_at", type: "bigint", when: { status: "failed", as: "failed_at" } },
-  originId: { column: "origin_id", type: "id", insert: (job) => job.originId },
+  originId: { column: "origin_id", type: "id", inserted: true },
   continuedToId: { column: "continued_to_id", type: "id" },
   failedBlockerId: { column: "failed_blocker_id", type: "id" },
   leaseToken: { column: "lease_token", type: "text" },
@@ -145,9 +146,9 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   deduplicationKey: {
     column: "deduplication_key",
     type: "text",
-    insert: (job) => job.deduplication?.key ?? null,
+    inserted: (job) => job.deduplication?.key ?? null,
   },
-  traceContext: { column: "trace_context", type: "text", insert: (job) => job.traceContext },
+  traceContext: { column: "trace_context", type: "text", inserted: true },
   output: { column: "output", type: "text" },
   progress: { column: "progress", type: "text" },
   lastError: { column: "last_error", type: "text" },
@@ -155,14 +156,12 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   recurrence: {
     column: "recurrence",
     type: "text",
-    rarelyInserted: true,
-    insert: (job) => job.recurrence ?? null,
+    inserted: "rarely",
   },
   expireAfterMs: {
     column: "expire_after_ms",
     type: "bigint",
-    rarelyInserted: true,
-    insert: (job) => job.expireAfterMs ?? null,
+    inserted: "rarely",
   },
   replacedBy: { column: "replaced_by", type: "id" },
 };
@@ -179,7 +178,7 @@ export const allColumns: readonly AnyColumn[] = (Object.keys(columns) as (keyof 
 /** The stored form of a null that travels; undefined if that is null. */
 const usualSql = ({ usually }: AnyColumn): string | undefined => {
   if (usually === undefined) return undefined;
-  if ("sameAs" in usually) return usually.sameAs;
+  if ("sameAs" in usually) return columns[usually.sameAs].column;
   return usually.stored === null ? undefined : text(usually.stored);
 };
 
@@ -217,32 +216,44 @@ export const jobColumns = (
     .map((column) => selectSql(table, column, withLimits))
     .join(", ");
 
-type InsertedColumn = AnyColumn & Required<Pick<AnyColumn, "insert">>;
+const insertable = (rare: boolean): readonly AnyColumn[] =>
+  allColumns.filter((column) => column.inserted && (rare || column.inserted !== "rarely"));
 
-const insertable = allColumns.filter((column): column is InsertedColumn => column.insert !== undefined);
+/** The properties of a new job that have columns. */
+type InsertedProperties = Omit<NewJob, "schedule" | "deduplication" | "awaitsBlockers">;
 
-const rarelyInserted = insertable.filter((column) => column.rarelyInserted);
-
-const inserted = (rare: boolean): readonly InsertedColumn[] =>
-  insertable.filter((column) => rare || !column.rarelyInserted);
+const rarelyInserted = allColumns.filter((column) => column.inserted === "rarely");
 
 /** Whether a job has a value in one of the columns that are rarely inserted. */
 export const hasRareValues = (job: NewJob): boolean =>
-  rarelyInserted.some(({ insert }) => insert(job) !== null);
+  rarelyInserted.some(({ property }) => !isNull((job as Partial<StateJob>)[property]));
+
+/** What to read of a new job: null for the usual value. */
+const readerOfNew = ({ property, usually, inserted }: AnyColumn): RowsColumn<NewJob>["read"] => {
+  if (typeof inserted === "function") return inserted;
+  const name = property as keyof InsertedProperties;
+  if (usually === undefined) return name;
+  const usual = "sameAs" in usually ? undefined : usually.value;
+  const sameAs = "sameAs" in usually ? (usually.sameAs as keyof InsertedProperties) : undefined;
+  return (job) => {
+    const value = job[name] ?? null;
+    return value === (sameAs === undefined ? usual : job[sameAs]) ? null : value;
+  };
+};
 
 /** The columns that have a value in a new job, the id first; `rare`: with those that are rarely inserted. */
 export const insertedColumns = (idType: string, rare: boolean): RowsColumn<NewJob>[] =>
-  inserted(rare).map(({ column, type, insert, insertedOnce }) => ({
-    name: column,
-    type: type === "id" ? idType : type,
-    required: insertedOnce === true,
-    read: insert,
+  insertable(rare).map((column) => ({
+    name: column.column,
+    type: column.type === "id" ? idType : column.type,
+    required: column.inserted === "once",
+    read: readerOfNew(column),
   }));
 
 /** The stored values of these columns, for a statement in which they and `created_at` are visible. */
 export const insertedValues = (rare: boolean): Readonly<Record<string, string>> =>
   Object.fromEntries(
-    inserted(rare).map((column) => {
+    insertable(rare).map((column) => {
       const usual = usualSql(column);
       return [column.column, usual === undefined ? column.column : `coalesce(${column.column}, ${usual})`];
     }),

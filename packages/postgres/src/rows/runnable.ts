@@ -79,17 +79,25 @@ export interface AttemptOverrides {
   attemptsLeft(parameter: string): string;
 }
 
+/** The number of each type, null if its handler has none. */
+export const listAttemptOverrides = (
+  queueTypes: readonly { readonly typeName: string }[],
+  maxAttempts: MaxAttempts = {},
+): string =>
+  arrayLiteral(
+    queueTypes.map(({ typeName }) =>
+      Object.hasOwn(maxAttempts, typeName) ? (maxAttempts[typeName] ?? null) : null,
+    ),
+  );
+
 export const readAttemptOverrides = (
   queueTypes: readonly { readonly typeName: string }[],
   maxAttempts: MaxAttempts = {},
 ): AttemptOverrides => {
-  const overrides = queueTypes.map(({ typeName }) =>
-    Object.hasOwn(maxAttempts, typeName) ? (maxAttempts[typeName] ?? null) : null,
-  );
-  if (overrides.every((override) => override === null))
+  if (!queueTypes.some(({ typeName }) => Object.hasOwn(maxAttempts, typeName)))
     return { params: [], suffix: "", attemptsLeft: () => attemptsLeftSql("j") };
   return {
-    params: [arrayLiteral(overrides)],
+    params: [listAttemptOverrides(queueTypes, maxAttempts)],
     suffix: "_overridden",
     attemptsLeft: (parameter) =>
       attemptsLeftSql("j", `(${parameter}::int[])[array_position($2::bigint[], j.claim_key)]`),
@@ -207,12 +215,13 @@ export const findQueueTypes = async (
       found.set(queue, [...(found.get(queue) ?? []), text(row["type_name"])]);
     }
   }
-  return requests.flatMap(({ queue, typeNames }, index) =>
-    [...new Set(typeNames ?? found.get(queue) ?? [])].map((typeName) => ({
-      number: queueTypeNumber(queue, typeName),
-      queue,
-      typeName,
-      request: index + 1,
-    })),
-  );
+  const queueTypes: QueueType[] = [];
+  for (const [index, { queue, typeNames }] of requests.entries())
+    for (const typeName of new Set(typeNames ?? found.get(queue)))
+      queueTypes.push({ number: queueTypeNumber(queue, typeName), queue, typeName, request: index + 1 });
+  return queueTypes;
 };
+
+/** Whether the queue has rules or groups, as far as this process has read. */
+export const isLimited = ({ limits }: Database, { queue }: QueueType): boolean =>
+  limits.queue(queue)?.isLimited === true;
