@@ -573,10 +573,7 @@ plant("jobs/apply-outcomes.ts", [
     "a job that waits for blockers becomes pending by a retry",
     ["WHEN j.open_blockers > 0 THEN 'blocked' ELSE 'pending'", "WHEN false THEN 'blocked' ELSE 'pending'"],
   ],
-  [
-    "outcomes are written in the order they come",
-    ["[...outcomes].sort(byId)", "outcomes"],
-  ],
+  ["outcomes are written in the order they come", ["[...outcomes].sort(byId)", "outcomes"]],
 ]);
 
 plant("jobs/commit.ts", [

@@ -65,9 +65,11 @@ export class SortedList<T> {
   delete(item: T): void {
     const chunks = this.#chunks;
     const isReached = (other: T): boolean => this.#compare(other, item) >= 0;
-    const index = chunks[0]?.[0] === item ? 0 : firstIndex(chunks, (each) => isReached(each.at(-1)!));
+    // Claims and commits mostly take the first item.
+    const isFirst = chunks[0]?.[0] === item;
+    const index = isFirst ? 0 : firstIndex(chunks, (each) => isReached(each.at(-1)!));
     const chunk = chunks[index];
-    const position = chunk === undefined ? -1 : firstIndex(chunk, isReached);
+    const position = isFirst || chunk === undefined ? 0 : firstIndex(chunk, isReached);
     if (chunk === undefined || chunk[position] !== item) return;
     if (position === 0) chunk.shift();
     else chunk.splice(position, 1);

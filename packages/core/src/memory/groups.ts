@@ -189,8 +189,13 @@ export const enter = (queues: ClaimQueues, record: JobRecord): void => {
   record.place = place;
   if (group !== null && !hasJobs(place)) place.type.queue.activeGroups += 1;
   if (ordered !== null) place.orderedJobs += 1;
-  if (status === "pending") place.pending.add(record);
-  else for (const leased of [place.leased, place.type.leased, queues.leases]) leased.add(record);
+  if (status === "pending") {
+    place.pending.add(record);
+    return;
+  }
+  place.leased.add(record);
+  place.type.leased.add(record);
+  queues.leases.add(record);
 };
 
 /** Removes a job. Must be called before every change of its row. */
@@ -200,7 +205,11 @@ export const leave = (queues: ClaimQueues, record: JobRecord): void => {
   record.place = null;
   if (row.ordered !== null) place.orderedJobs -= 1;
   if (row.status === "pending") place.pending.delete(record);
-  else for (const leased of [place.leased, place.type.leased, queues.leases]) leased.delete(record);
+  else {
+    place.leased.delete(record);
+    place.type.leased.delete(record);
+    queues.leases.delete(record);
+  }
   if (row.group !== null && !hasJobs(place)) place.type.queue.activeGroups -= 1;
 };
 
