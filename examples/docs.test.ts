@@ -170,6 +170,7 @@ const workerStartOptions = {
   maxAttempts: true,
   reapIntervalMs: true,
   pruneIntervalMs: true,
+  idleSleepMs: true,
   abortGraceMs: true,
   stopDeadlineMs: true,
   commitBatchSize: true,

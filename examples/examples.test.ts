@@ -18,6 +18,7 @@ import * as retryAndDeadLetter from "./retry-and-dead-letter.ts";
 import * as scheduledJob from "./scheduled-job.ts";
 import * as schemaValidation from "./schema-validation.ts";
 import * as sequence from "./sequence.ts";
+import * as serverless from "./serverless.ts";
 import * as simpleJob from "./simple-job.ts";
 import * as simulation from "./simulation.ts";
 import * as testKit from "./test-kit.ts";
@@ -227,6 +228,15 @@ const examples: Record<string, Expectation> = {
       "Second stop: clean=false, abortedJobs=1",
       "The long job is pending again, with 0 attempts used.",
       "The long job: done by the third worker",
+    ],
+  },
+  serverless: {
+    main: serverless.main,
+    lines: [
+      "Sent to ada@example.com: ranJobs=1, isIdle=true",
+      "The next job is due in 2099",
+      "Without the secret: 401",
+      "With it: 200, ranJobs=0",
     ],
   },
   "scheduled-job": {

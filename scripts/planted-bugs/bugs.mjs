@@ -337,7 +337,7 @@ plant("stop does not wait for the committer", [
 ]);
 plant("reaper stops after its first turn", [
   "worker/maintenance.js",
-  "return reaped === batchSizeReaper || mayBeMore\n            ? 0\n            : settings.reapIntervalMs * (0.75 + runtime.random() / 2);",
+  "return reaped === batchSizeReaper || mayBeMore\n                ? 0\n                : settings.reapIntervalMs * (0.75 + runtime.random() / 2);",
   "return 36_000_000;",
 ]);
 plant("claims of one worker share a token", [

@@ -31,6 +31,14 @@ plant("worker/settings.ts", [
   ["a worker leaves a store that failed alone for 30 seconds", ["longestMs: 1_000 }", "longestMs: 30_000 }"]],
 ]);
 
+plant("worker/worker.ts", [
+  ["a short run takes longer than its deadline", ["latestEnd ?? Math.max(deadline,", "Math.max(deadline,"]],
+]);
+
+plant("worker/maintenance.ts", [
+  ["a worker that sleeps reaps", ["isPostponed = sleep.isAsleep;", "isPostponed = false;"]],
+]);
+
 plant("jobs/view.ts", [
   [
     "complete returns the job with the progress of an earlier attempt",

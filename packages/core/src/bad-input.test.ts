@@ -581,6 +581,7 @@ describe("bad input to a worker", () => {
       ["maxAttempts", integers(1, largestInt)],
       ["reapIntervalMs", integers(1, year)],
       ["pruneIntervalMs", integers(1, year)],
+      ["idleSleepMs", integers(1, year)],
       ["abortGraceMs", integers(0, year)],
       ["stopDeadlineMs", integers(0, year)],
       ["commitBatchSize", integers(1, 10_000)],

@@ -156,6 +156,11 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     notifier,
     lifecycle: createLifecycle(notifier, reporter),
     listening: createListening(notifyAdapters, observe, runtime),
+    listeningInProcess: createListening(
+      notifyAdapters.filter(({ coversInProcess }) => coversInProcess),
+      observe,
+      runtime,
+    ),
     observe,
     reporter,
     tally: reporter.tally,

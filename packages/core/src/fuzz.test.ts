@@ -460,6 +460,7 @@ const otherFunctions: Record<string, () => Call[]> = {
         "maxAttempts",
         "reapIntervalMs",
         "pruneIntervalMs",
+        "idleSleepMs",
         "abortGraceMs",
         "stopDeadlineMs",
         "commitBatchSize",
@@ -471,6 +472,14 @@ const otherFunctions: Record<string, () => Call[]> = {
       (value) => start({ queues: { queue: value } }),
       (value) => start({ queues: { queue: { concurrency: value } } }),
     ];
+  },
+  "worker.runUntilIdle": () => {
+    const run = async (options: unknown): Promise<void> => {
+      const builder = facade["createWorker"]!() as Untyped;
+      builder["implementJobType"]!({ typeName: "work", process: async () => null });
+      await builder["runUntilIdle"]!(options);
+    };
+    return withOptions(run, { deadlineMs: 1_000 }, ["deadlineMs", "abortGraceMs", "concurrency", "queues"]);
   },
   "worker.stop": () => [
     async (value) => {

@@ -119,6 +119,8 @@ export type {
   ImplementJobTypeOptions,
   QueueOptions,
   RunningWorker,
+  RunUntilIdleOptions,
+  RunUntilIdleResult,
   StopOptions,
   StopResult,
   WorkerBuilder,

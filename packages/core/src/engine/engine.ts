@@ -73,6 +73,8 @@ export interface ReportedWorker {
   readonly typeNames: readonly string[];
   /** How many jobs it runs at the moment. */
   readonly running: number;
+  /** How long it may send no report while it is idle; 0 for a worker that never sleeps. */
+  readonly idleSleepMs: number;
 }
 
 /**
@@ -90,8 +92,11 @@ export interface Reporter {
   readonly firstWorkerId: string | undefined;
   /** A kind of error that an attempt ended with. */
   addCause(kind: ErrorKind): void;
-  /** `describe` is asked at each report. Returns what to call when the worker has stopped. */
-  addWorker(describe: () => ReportedWorker): () => void;
+  /**
+   * `describe` is asked at each report, and `isAsleep` before each heartbeat: it is left out while all workers sleep. Returns what
+   * to call when the worker has stopped.
+   */
+  addWorker(describe: () => ReportedWorker, isAsleep: () => boolean): () => void;
   /** Reports what has been counted so far. Never rejects. */
   flush(): Promise<void>;
   /** Reports for the last time, and waits a second for that at most. */
@@ -142,6 +147,8 @@ export interface Engine {
   readonly store: StateStore;
   readonly notifier: Notifier;
   readonly listening: Listening;
+  /** Only notifications of this process: it needs no connection. */
+  readonly listeningInProcess: Listening;
   readonly lifecycle: Lifecycle;
   readonly observe: Observe;
   readonly reporter: Reporter;

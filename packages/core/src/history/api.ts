@@ -104,7 +104,10 @@ export interface FailureCauseListing<TJobId extends string = string> {
 /** A process that has started jobs or workers in the last day. */
 export interface LeaseholdProcess {
   readonly id: string;
-  /** Whether it has reported within the last minute, and has not closed its Leasehold. */
+  /**
+   * Whether it has reported within the last minute, and has not closed its Leasehold. With workers that sleep, within their
+   * `idleSleepMs` and a minute.
+   */
   readonly alive: boolean;
   /** Whether it has closed its Leasehold. One that is neither alive nor closed has gone without a word. */
   readonly closed: boolean;
@@ -128,6 +131,8 @@ export interface LeaseholdProcess {
     readonly typeNames: readonly string[];
     /** How many jobs it ran when it last reported. */
     readonly running: number;
+    /** How long it may send no report while it is idle; 0 without `idleSleepMs`. */
+    readonly idleSleepMs: number;
   }[];
 }
 

@@ -68,13 +68,16 @@ export const parseProcessInfo = (text: string): ProcessInfo => {
     pid: info.pid ?? 0,
     node: info.node ?? "",
     leasehold: info.leasehold ?? null,
-    workers: workers.map(({ id = "", concurrency = 0, queues = [], typeNames = [], running = 0 }) => ({
-      id,
-      concurrency,
-      queues,
-      typeNames,
-      running,
-    })),
+    workers: workers.map(
+      ({ id = "", concurrency = 0, queues = [], typeNames = [], running = 0, idleSleepMs = 0 }) => ({
+        id,
+        concurrency,
+        queues,
+        typeNames,
+        running,
+        idleSleepMs,
+      }),
+    ),
     workerless: Array.isArray(info.workerless) ? info.workerless : [],
     ended: info.ended ?? false,
   };
@@ -86,9 +89,11 @@ const mostProcesses = 1_000;
 
 const viewProcess = (reporter: StateProcess, now: number): LeaseholdProcess => {
   const { host, pid, node, leasehold, workers, ended } = parseProcessInfo(reporter.info);
+  // A process whose workers sleep is silent until one of them wakes.
+  const silentMs = aliveMs + Math.max(0, ...workers.map(({ idleSleepMs }) => idleSleepMs));
   return {
     id: reporter.id,
-    alive: !ended && now - reporter.seenAt <= aliveMs,
+    alive: !ended && now - reporter.seenAt <= silentMs,
     closed: ended,
     deployment: reporter.deployment,
     startedAt: new Date(reporter.startedAt),

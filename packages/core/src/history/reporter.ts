@@ -77,7 +77,8 @@ const startReporter = (
   /** The store's time minus ours, which never steps. */
   let offset: number | undefined;
   let rows = new Map<string, Row>();
-  const workers = new Set<() => ReportedWorker>();
+  /** Each with the function that says whether it is asleep. */
+  const workers = new Map<() => ReportedWorker, () => boolean>();
   /** When each was last reported. */
   const knownCauses = new Map<string, number>();
   let newCauses: NewCause[] = [];
@@ -152,7 +153,7 @@ const startReporter = (
     const processId = (id ??= runtime.createId());
     const startedAt = now - Math.round(clock.monotonic() - createdAt);
     const info = readProcessInfo({
-      workers: [...workers].map((describe) => describe()),
+      workers: Array.from(workers.keys(), (describe) => describe()),
       workerless,
       ended,
     });
@@ -192,7 +193,9 @@ const startReporter = (
 
   const report = async (isHeartbeat: boolean): Promise<void> => {
     await underWay;
-    if (hasChanged || failures > 0 || (isHeartbeat && workers.size > 0)) await (underWay ??= sendSafely());
+    const isAwake = Array.from(workers.values()).some((isAsleep) => !isAsleep());
+    if (hasChanged || failures > 0 || (isHeartbeat && isAwake)) await (underWay ??= sendSafely());
+    else scheduleNext();
   };
 
   let closing: Promise<void> | undefined;
@@ -213,7 +216,7 @@ const startReporter = (
       return id;
     },
     get firstWorkerId() {
-      const [first] = workers;
+      const [first] = workers.keys();
       return first?.().id;
     },
     addCause: (kind) => {
@@ -225,8 +228,8 @@ const startReporter = (
       newCauses.push({ ...kind, deployment });
       changed();
     },
-    addWorker: (describe) => {
-      workers.add(describe);
+    addWorker: (describe, isAsleep) => {
+      workers.set(describe, isAsleep);
       changed();
       return () => {
         workers.delete(describe);

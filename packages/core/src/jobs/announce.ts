@@ -18,9 +18,6 @@ type AppliedResult = Extract<OutcomeResult, { kind: "applied" }>;
  *   ─▶ others    jobFailed and jobSequenceFailed of dependants, jobUnblocked
  */
 
-// A worker that is notified of a job that is due later sleeps until then; for a distant one, a poll is soon enough.
-const hintHorizonMs = 60_000;
-
 export const announceCreation = (afterCommit: AfterCommit, job: StateJob): void => {
   announceNewJob(afterCommit, job);
   announceFirstStatus(afterCommit, job);
@@ -38,8 +35,8 @@ export const announceNewJob = (afterCommit: AfterCommit, job: StateJob): void =>
 /** The other half: what the status of the new job means for others. */
 export const announceFirstStatus = (afterCommit: AfterCommit, job: StateJob): void => {
   if (job.status === "blocked") afterCommit.observe("jobBlocked", () => jobEventData(job));
-  if (job.status === "pending" && job.scheduledAt - job.createdAt <= hintHorizonMs)
-    afterCommit.notify("jobScheduled", job.typeName);
+  // Also for a job that is due later: a worker that sleeps has to learn when to wake.
+  if (job.status === "pending") afterCommit.notify("jobScheduled", job.typeName);
   if (job.status === "failed") announceFailure(afterCommit, job, job.failureReason!, job.lastError);
 };
 

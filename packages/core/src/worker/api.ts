@@ -47,6 +47,13 @@ export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
 
   /** Starts a worker: it claims and runs jobs until `stop`, or until `close` of the Leasehold. */
   start(options?: WorkerStartOptions): Promise<RunningWorker>;
+
+  /**
+   * Runs jobs until none can be claimed, or until the deadline: for a process that may only run for a while, such as a
+   * function called by a timer. Also starts due recurring jobs, reclaims expired leases and prunes. It listens to no notify
+   * adapter and leaves nothing running. Rejects if the store could not be reached at all.
+   */
+  runUntilIdle(options: RunUntilIdleOptions): Promise<RunUntilIdleResult>;
 }
 
 /** How a worker serves one queue. */
@@ -80,6 +87,12 @@ export interface WorkerStartOptions {
   readonly reapIntervalMs?: number | undefined;
   /** How often to remove finished jobs that are past their `retention`. Default: 1 minute. */
   readonly pruneIntervalMs?: number | undefined;
+  /**
+   * How long an idle worker may send no statement at all. Without running jobs, and with nothing due, it then waits for a
+   * notification or for the time that the next job is due, and postpones polls, reaping, pruning and reports. A notification that is
+   * lost, or a lease that ends in a type without a handler here, is noticed after this time. Default: none, so the intervals above hold.
+   */
+  readonly idleSleepMs?: number | undefined;
   /** How long a handler may ignore its aborted signal before another job gets its slot. Default: 5 seconds. */
   readonly abortGraceMs?: number | undefined;
   /** How long `stop` waits for running jobs before it aborts them. Default: 30 seconds. */
@@ -93,6 +106,33 @@ export interface WorkerStartOptions {
    * `initialDelayMs` and doubles up to `maxDelayMs`, with jitter. Default: 100 ms to 1 second.
    */
   readonly workerLoopRetryConfig?: LoopRetryConfig | undefined;
+}
+
+/** The argument of `runUntilIdle`: its deadline, and the options of `start` that matter for a short run. */
+export interface RunUntilIdleOptions extends Omit<
+  WorkerStartOptions,
+  "reapIntervalMs" | "pruneIntervalMs" | "stopDeadlineMs" | "idleSleepMs"
+> {
+  /**
+   * How long the call takes at most. The last part of it is kept for the end: running handlers are aborted `abortGraceMs` and
+   * the time for writing results, an eighth of the deadline and at most a second, before it.
+   */
+  readonly deadlineMs: number;
+  /** How long an aborted handler has to react. Default: an eighth of the deadline, at most a second. */
+  readonly abortGraceMs?: number | undefined;
+}
+
+/** What a run did. */
+export interface RunUntilIdleResult extends StopResult {
+  /** Jobs whose handler has ended, whatever its outcome. Jobs that were aborted are not counted. */
+  readonly ranJobs: number;
+  /** Whether the run ended because this worker could claim nothing more. False: the deadline came first, or `close`. */
+  readonly isIdle: boolean;
+  /**
+   * When the next job, retry, expired lease or recurring job is due for this worker; null if none is in sight. Not in the future
+   * if work is left now: after a deadline, or where other workers or limits keep a job from being claimed.
+   */
+  readonly nextRunnableAt: Date | null;
 }
 
 /** The argument of `stop`, and of `close`. */

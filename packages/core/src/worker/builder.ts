@@ -14,12 +14,18 @@ import {
 import type { Engine } from "../engine/engine.ts";
 import { parseRetryPolicy } from "../job-types/retry-policy.ts";
 import { ProcessMisuseError } from "../store/errors.ts";
-import type { ImplementJobTypeOptions, RunningWorker, WorkerDefinitionOptions } from "./api.ts";
+import type {
+  ImplementJobTypeOptions,
+  RunningWorker,
+  RunUntilIdleResult,
+  WorkerDefinitionOptions,
+} from "./api.ts";
 import type { BatchSettings, Handler, HandlerFunction } from "./context.ts";
 import type { ImplementJobTypeBatchOptions } from "./handler-api.ts";
 import type { CrashIsolation } from "./held-jobs.ts";
 import { handled } from "./session-guard.ts";
-import { parseWorkerSettings } from "./settings.ts";
+import { runUntilIdle } from "./run-until-idle.ts";
+import { parseRunSettings, parseWorkerSettings } from "./settings.ts";
 import { startWorker } from "./worker.ts";
 
 const unfinishedNext =
@@ -71,6 +77,7 @@ export interface UntypedWorkerBuilder {
   implementJobType(options: unknown): UntypedWorkerBuilder;
   implementJobTypeBatch(options: unknown): UntypedWorkerBuilder;
   start(options?: unknown): Promise<RunningWorker>;
+  runUntilIdle(options: unknown): Promise<RunUntilIdleResult>;
 }
 
 const largestBatch = 10_000;
@@ -115,18 +122,33 @@ export const createWorkerBuilder = (
       return add(parseImplementation(engine, given, parseBatch(given)));
     },
     start: async (options = {}) => {
-      if (implementations.size === 0) {
-        throw new InvalidOptionError("implementJobType", "must be called at least once before start");
-      }
-      const settings = parseWorkerSettings(engine, options, [...implementations.keys()], workerRetry);
-      const handlers = new Map<string, Handler>();
-      for (const [typeName, { process, ...limits }] of implementations) {
-        const layers = limits.batch ? batchMiddleware : middleware;
-        if (layers.length === 0 && middleware.length > 0) throw middlewareLeftOut(typeName);
-        handlers.set(typeName, { ...limits, run: composeMiddleware(layers, process) });
-      }
-      return engine.lifecycle.startWorker(() => startWorker(engine, crashIsolation, settings, handlers));
+      const handlers = composeHandlers("start");
+      const settings = parseWorkerSettings(engine, options, [...handlers.keys()], workerRetry);
+      const { inside: _, ...running } = await engine.lifecycle.startWorker(() =>
+        startWorker(engine, crashIsolation, settings, handlers),
+      );
+      return running;
     },
+    runUntilIdle: async (options) => {
+      const handlers = composeHandlers("runUntilIdle");
+      const { settings, times } = parseRunSettings(engine, options, [...handlers.keys()], workerRetry);
+      return runUntilIdle(engine, times, () =>
+        startWorker(engine, crashIsolation, settings, handlers, { isShortRun: true }),
+      );
+    },
+  };
+
+  const composeHandlers = (method: string): ReadonlyMap<string, Handler> => {
+    if (implementations.size === 0) {
+      throw new InvalidOptionError("implementJobType", `must be called at least once before ${method}`);
+    }
+    const handlers = new Map<string, Handler>();
+    for (const [typeName, { process, ...limits }] of implementations) {
+      const layers = limits.batch ? batchMiddleware : middleware;
+      if (layers.length === 0 && middleware.length > 0) throw middlewareLeftOut(typeName);
+      handlers.set(typeName, { ...limits, run: composeMiddleware(layers, process) });
+    }
+    return handlers;
   };
   return builder;
 };

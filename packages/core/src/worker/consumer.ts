@@ -27,6 +27,8 @@ export interface Consumer {
   drained(): Promise<void>;
   readonly running: number;
   readonly buffered: number;
+  /** Jobs whose handler has ended, and that were not aborted by `abortRunning`. */
+  readonly ran: number;
   /** Jobs released without having been started. */
   readonly released: number;
   /** Handlers that ignored their signal until they were given up on. */
@@ -39,7 +41,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
   const slots = createSlots(worker, () => pump());
   const suspects = createSuspects(worker);
   const runningJobs = new Set<HeldJob>();
-  const counts = { released: 0, abandoned: 0 };
+  const counts = { finished: 0, aborted: 0, released: 0, abandoned: 0 };
   let stopping = false;
   let pumpIsDue = false;
   let cancelStaleCheck: (() => void) | undefined;
@@ -58,6 +60,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
 
   const finishJob = (job: HeldJob, outcome: Outcome, wasAbandoned: boolean): void => {
     slots.jobFinished(job);
+    counts.finished += 1;
     if (wasAbandoned) counts.abandoned += 1;
     runningJobs.delete(job);
     reportProcessing(worker, job, -1);
@@ -169,6 +172,7 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     abortRunning: () => {
       const jobs = [...runningJobs];
       for (const job of jobs) job.attempt?.abort("shutdown");
+      counts.aborted += jobs.length;
       return jobs.length;
     },
     drained: () =>
@@ -178,6 +182,9 @@ export const createConsumer = (worker: WorkerContext, committer: Committer): Con
     },
     get buffered() {
       return slots.buffered + suspects.waiting;
+    },
+    get ran() {
+      return counts.finished - counts.aborted;
     },
     get released() {
       return counts.released;

@@ -1,6 +1,7 @@
 import type { Backoff } from "../base/backoff.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { RetryPolicy } from "../job-types/retry-policy.ts";
+import type { Listening } from "../notify/notifier.ts";
 import type { MaxAttempts } from "../store/contract/claims.ts";
 import type { CrashIsolation, HeldJobs, WakeUps } from "./held-jobs.ts";
 
@@ -42,6 +43,8 @@ export interface WorkerSettings {
   readonly maxAttempts: number | undefined;
   readonly reapIntervalMs: number;
   readonly pruneIntervalMs: number;
+  /** Undefined: an idle worker keeps its intervals. */
+  readonly idleSleepMs: number | undefined;
   readonly abortGraceMs: number;
   readonly stopDeadlineMs: number;
   readonly commitBatchSize: number;
@@ -53,10 +56,14 @@ export interface WorkerSettings {
 /** What the parts of one running worker share. */
 export interface WorkerContext {
   readonly engine: Engine;
+  /** Of all notifications, or only of those of this process. */
+  readonly listening: Listening;
   readonly settings: WorkerSettings;
   readonly handlers: ReadonlyMap<string, Handler>;
   readonly held: HeldJobs;
   readonly wakeUps: WakeUps;
+  /** Whether the worker sends no statement until something is due, or until `idleSleepMs` is over. */
+  readonly sleep: { isAsleep: boolean };
   readonly crashIsolation: CrashIsolation;
   /** By type, of the handlers that set it; undefined where none does. */
   readonly maxAttempts: MaxAttempts | undefined;

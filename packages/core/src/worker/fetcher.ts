@@ -15,14 +15,22 @@ import { type Loop, startLoop } from "./loop.ts";
 export interface Fetcher extends Loop {
   /** Claims at once when a notification of new jobs arrives. */
   listen(): Promise<Dispose>;
+  /**
+   * Resolves after a turn that began after the call with no job held, and that found nothing to claim. Returns how many
+   * milliseconds later the next job is due.
+   */
+  idle(): Promise<number>;
 }
+
+// A due job that cannot be claimed after this many tries is locked or throttled for longer.
+const mostEmptyClaims = 5;
 
 // While all slots are in use, only a free slot ends the wait.
 const untilRoomMs = 60_000;
 
 /** Claims jobs for the free slots; sleeps until a notification, the next due job, or the poll interval. */
 export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher => {
-  const { engine, settings, handlers, held, crashIsolation, wakeUps, maxAttempts } = worker;
+  const { engine, listening, settings, handlers, held, crashIsolation, wakeUps, sleep, maxAttempts } = worker;
   const { store, runtime, deployment } = engine;
   const { clock } = runtime;
   let queuesAsked = 0;
@@ -39,6 +47,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   let expectsNothing = false;
   /** Claims in a row that found nothing although the store reported a job as due. */
   let emptyClaims = 0;
+  let idleWaiters: ((dueIn: number) => void)[] = [];
 
   const claim = async (requests: readonly ClaimRequest[], limit: number): Promise<StateJob[]> => {
     const { workerId, leaseMs } = settings;
@@ -114,7 +123,9 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   const turn = async (): Promise<number> => {
     const { requests, limit, places } = consumer.claim();
     queuesAsked = places;
+    endSleep();
     if (queuesAsked === 0) return untilRoomMs;
+    const waiters = held.size === 0 ? [...idleWaiters] : [];
     // A worker that has requested a turn has to claim: other workers wait for its turn to end.
     const asksFirst = expectsNothing && !crashIsolation.isReserved;
     expectsNothing = false;
@@ -143,8 +154,29 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
     expectsNothing = dueIn <= 0 || nextDueAt - now >= settings.pollIntervalMs;
     if (dueIn > settings.pollIntervalMs) emptyClaims = 0;
     const idleMs = nextDueAt - now;
-    if (idleMs >= settings.pollIntervalMs) return settings.pollIntervalMs;
+    if (held.size === 0 && (idleMs > 0 || emptyClaims >= mostEmptyClaims)) endIdleWaits(waiters, idleMs);
+    if (idleMs >= settings.pollIntervalMs)
+      return held.size === 0 ? fallAsleep(idleMs) : settings.pollIntervalMs;
     return Math.max(idleMs, pauseAfterEmptyClaim());
+  };
+
+  const endIdleWaits = (waiters: readonly ((dueIn: number) => void)[], idleMs: number): void => {
+    idleWaiters = idleWaiters.filter((waiter) => !waiters.includes(waiter));
+    for (const resolve of waiters) resolve(idleMs);
+  };
+
+  /** Without `idleSleepMs`, a worker polls instead. */
+  const fallAsleep = (idleMs: number): number => {
+    const { idleSleepMs, pollIntervalMs } = settings;
+    if (idleSleepMs === undefined) return pollIntervalMs;
+    sleep.isAsleep = true;
+    return Math.max(pollIntervalMs, Math.min(idleMs, idleSleepMs));
+  };
+
+  const endSleep = (): void => {
+    if (!sleep.isAsleep) return;
+    sleep.isAsleep = false;
+    wakeUps.awake.signal();
   };
 
   const loop = startLoop(worker, "fetcher", turn);
@@ -156,6 +188,7 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
   wakeUps.roomFreed.subscribe(() => {
     // A turn checks this at its end anyway.
     if (!asking && someCouldNotBeAsked()) wake();
+    else if (idleWaiters.length > 0 && held.size === 0) loop.wake();
   });
 
   wakeUps.runnableIn.subscribe((ms) => {
@@ -190,15 +223,20 @@ export const startFetcher = (worker: WorkerContext, consumer: Consumer): Fetcher
 
   return {
     ...loop,
+    idle: () =>
+      new Promise((resolve) => {
+        idleWaiters.push(resolve);
+        loop.wake();
+      }),
     listen: async () => {
       const subscriptions = await Promise.all([
-        engine.listening.listen(
+        listening.listen(
           "jobScheduled",
           anyType ? null : [...handlers.keys()],
           onNotification,
           wantsNotification,
         ),
-        engine.listening.listen("queueResumed", queueNames, onNotification),
+        listening.listen("queueResumed", queueNames, onNotification),
       ]);
       return async () => {
         await Promise.all(subscriptions.map((dispose) => dispose()));

@@ -116,6 +116,8 @@ export interface WakeUps {
   readonly limitFreed: WakeUp<[typeName: string]>;
   /** A job with a shorter lease than all before it: the heartbeat has to quicken. */
   readonly leaseShortened: WakeUp;
+  /** The worker ends its sleep: what was postponed may run. */
+  readonly awake: WakeUp;
 }
 
 const createWakeUp = <TArguments extends readonly unknown[] = []>(): WakeUp<TArguments> => {
@@ -135,6 +137,7 @@ export const createWakeUps = (): WakeUps => ({
   runnableIn: createWakeUp(),
   limitFreed: createWakeUp(),
   leaseShortened: createWakeUp(),
+  awake: createWakeUp(),
 });
 
 /** A job this worker holds a lease on: buffered, running, or waiting for its outcome to be written. */

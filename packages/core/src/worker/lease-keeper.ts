@@ -83,7 +83,7 @@ export const startLeaseKeeper = (worker: WorkerContext): LeaseKeeper => {
   return {
     ...loop,
     listen: () =>
-      engine.listening.listen("jobOwnershipLost", null, (jobId) => {
+      worker.listening.listen("jobOwnershipLost", null, (jobId) => {
         if (heldJobs.get(jobId)?.committing === false) loop.wake();
       }),
     stop: async () => {

@@ -15,6 +15,15 @@ import { expiredError } from "../store/rules/checks.ts";
 import type { WorkerContext } from "./context.ts";
 import { type Loop, startLoop } from "./loop.ts";
 
+/** A piece of maintenance. `turn` returns the delay before the next turn, 0 if there may be more to do. */
+export interface Task {
+  readonly name: string;
+  /** Jobs may wait for it: a short run does it first, the others when it is idle. */
+  readonly isUrgent: boolean;
+  readonly firstDelayMs: () => number;
+  readonly turn: () => Promise<number>;
+}
+
 /** Fails jobs that have waited too long where no worker claims them. Returns whether there may be more. */
 const expireWaitingJobs = async ({ engine }: WorkerContext, limit: number): Promise<boolean> => {
   const { edits } = engine.store;
@@ -44,12 +53,11 @@ const samples: readonly number[] = [10, 100, 1_000];
  * Rolls statistics up into larger buckets and deletes old ones. Elected process: the smallest id among processes with workers.
  * If two are elected for a while, the store lets only one of them replace a row.
  */
-export const startRollUp = (worker: WorkerContext): Loop | undefined => {
+const createRollUp = (worker: WorkerContext): Task | undefined => {
   const { store, runtime, reporter } = worker.engine;
   const { history } = store;
   if (!reporter.isOn || !history) return undefined;
   const folding = createFolding(history);
-  let isFirst = true;
 
   // Jitter keeps the workers of a fleet from asking in step.
   const rest = (): number => intervalMs * (0.75 + runtime.random() / 2);
@@ -65,15 +73,16 @@ export const startRollUp = (worker: WorkerContext): Loop | undefined => {
     return true;
   };
 
-  return startLoop(worker, "roll-up", async () => {
-    if (isFirst) {
-      isFirst = false;
-      return rest();
-    }
-    const now = await store.getTime();
-    if (!(await isMine(now))) return rest();
-    return (await folding.turn(now)) ? 0 : rest();
-  });
+  return {
+    name: "roll-up",
+    isUrgent: false,
+    firstDelayMs: rest,
+    turn: async () => {
+      const now = await store.getTime();
+      if (!(await isMine(now))) return rest();
+      return (await folding.turn(now)) ? 0 : rest();
+    },
+  };
 };
 
 // Small enough for a short transaction.
@@ -83,31 +92,31 @@ const batchSize = 500;
  * Removes finished jobs that are past their retention, one bounded batch at a time. After each batch it pauses for as long as
  * the batch took, after each pass for `pruneIntervalMs`. While another worker prunes, it does nothing.
  */
-export const startPruner = (worker: WorkerContext): Loop | undefined => {
+const createPruner = (worker: WorkerContext): Task | undefined => {
   const { engine, settings } = worker;
   const { store, runtime, retention } = engine;
   const { clock, random } = runtime;
   if (retention.isUnlimited) return undefined;
   let rules = retention.rulesAt(0);
   let after: string | null = null;
-  let isFirst = true;
 
   // Jitter keeps the workers of a fleet from pruning in step; the first wait is a share of the time, whatever it is.
   const rest = (): number => settings.pruneIntervalMs * (0.75 + random() / 2);
 
-  return startLoop(worker, "pruner", async () => {
-    if (isFirst) {
-      isFirst = false;
-      return settings.pruneIntervalMs * random();
-    }
-    // The same moment for a whole pass.
-    if (after === null) rules = retention.rulesAt(await store.getTime());
-    const startedAt = clock.monotonic();
-    const result = await store.pruneSequences({ rules, limit: batchSize, after, alone: true });
-    announcePruned(engine, result);
-    after = result?.next ?? null;
-    return after === null ? rest() : Math.max(1, clock.monotonic() - startedAt);
-  });
+  return {
+    name: "pruner",
+    isUrgent: false,
+    firstDelayMs: () => settings.pruneIntervalMs * random(),
+    turn: async () => {
+      // The same moment for a whole pass.
+      if (after === null) rules = retention.rulesAt(await store.getTime());
+      const startedAt = clock.monotonic();
+      const result = await store.pruneSequences({ rules, limit: batchSize, after, alone: true });
+      announcePruned(engine, result);
+      after = result?.next ?? null;
+      return after === null ? rest() : Math.max(1, clock.monotonic() - startedAt);
+    },
+  };
 };
 
 const batchSizeReaper = 100;
@@ -119,7 +128,7 @@ const { fingerprint } = leaseExpiredKind;
 /**
  * Reclaims jobs with expired leases and fails jobs past `expireAfterMs`, including types that no worker claims.
  */
-export const startReaper = (worker: WorkerContext): Loop => {
+const createReaper = (worker: WorkerContext): Task => {
   const { engine, settings, maxAttempts } = worker;
   const { store, runtime } = engine;
 
@@ -142,14 +151,43 @@ export const startReaper = (worker: WorkerContext): Loop => {
     return reaped.length;
   };
 
-  return startLoop(worker, "reaper", async () => {
-    const reaped = await reapBatch();
-    const mayBeMore = await expireWaitingJobs(worker, batchSizeReaper);
-    // Jitter keeps the workers of a fleet from reaping in step.
-    return reaped === batchSizeReaper || mayBeMore
-      ? 0
-      : settings.reapIntervalMs * (0.75 + runtime.random() / 2);
+  return {
+    name: "reaper",
+    isUrgent: true,
+    firstDelayMs: () => 0,
+    turn: async () => {
+      const reaped = await reapBatch();
+      const mayBeMore = await expireWaitingJobs(worker, batchSizeReaper);
+      // Jitter keeps the workers of a fleet from reaping in step.
+      return reaped === batchSizeReaper || mayBeMore
+        ? 0
+        : settings.reapIntervalMs * (0.75 + runtime.random() / 2);
+    },
+  };
+};
+
+/** What a worker does besides its own jobs: one task of each kind that this store and these settings need. */
+export const createMaintenance = (worker: WorkerContext): readonly Task[] =>
+  [createReaper(worker), createPruner(worker), createRollUp(worker)].filter((task) => task !== undefined);
+
+/** Runs a task again and again. While the worker is asleep, its turn is postponed. */
+export const startTask = (worker: WorkerContext, { name, firstDelayMs, turn }: Task): Loop => {
+  const { settings, sleep, wakeUps } = worker;
+  let isFirst = true;
+  let isPostponed = false;
+  const loop = startLoop(worker, name, async () => {
+    if (isFirst) {
+      isFirst = false;
+      const delayMs = firstDelayMs();
+      if (delayMs > 0) return delayMs;
+    }
+    isPostponed = sleep.isAsleep;
+    return isPostponed ? settings.idleSleepMs! : turn();
   });
+  wakeUps.awake.subscribe(() => {
+    if (isPostponed) loop.wake();
+  });
+  return loop;
 };
 
 export interface Ticker extends Loop {
@@ -167,12 +205,13 @@ const pauseAfterTickMs = 20;
 
 /** Starts the jobs of recurring jobs when they are due. Every worker does; the store's locks share the work out. */
 export const startTicker = (worker: WorkerContext): Ticker | undefined => {
-  const { engine, settings } = worker;
-  const { store, runtime, listening } = engine;
+  const { engine, listening, settings } = worker;
+  const { store, runtime } = engine;
   const { recurring } = store;
   if (recurring === undefined) return undefined;
   const { clock } = runtime;
-  const pauseMs = pauseWithoutAnyMs[listening.isInProcess ? "notNotified" : "notified"];
+  const { idleSleepMs, reapIntervalMs } = settings;
+  const pauseMs = idleSleepMs ?? pauseWithoutAnyMs[listening.isInProcess ? "notNotified" : "notified"];
   let timesCheckedAt = -Infinity;
   let lastReading: { readonly storeTime: number; readonly monotonic: number } | undefined;
 
@@ -192,7 +231,7 @@ export const startTicker = (worker: WorkerContext): Ticker | undefined => {
     // While recurring jobs are due, the clock need not be read: a clock that was set back leaves none due.
     if ((dueIn > 0 || lastReading === undefined) && (await wasClockSetBack())) timesCheckedAt = -Infinity;
     const checksTimes = clock.monotonic() - timesCheckedAt >= timesCheckIntervalMs;
-    if (dueIn > 0 && !checksTimes) return Math.min(dueIn, settings.reapIntervalMs * jitter);
+    if (dueIn > 0 && !checksTimes) return Math.min(dueIn, (idleSleepMs ?? reapIntervalMs) * jitter);
     const looked = await tickRecurringJobs(engine, checksTimes ? zoneDataVersion : null);
     if (checksTimes && looked < tickBatchSize) timesCheckedAt = clock.monotonic();
     return looked === tickBatchSize ? 0 : pauseAfterTickMs;

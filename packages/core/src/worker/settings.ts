@@ -10,17 +10,18 @@ import {
   requireNestedOptions,
   requireOptions,
   requirePlainObject,
+  type UncheckedOptions,
 } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { RetryPolicy } from "../job-types/retry-policy.ts";
 import { defaultQueue } from "../job-types/settings.ts";
 import { InvalidLeaseDurationError } from "../store/errors.ts";
-import type { QueueOptions, WorkerStartOptions } from "./api.ts";
+import type { QueueOptions, RunUntilIdleOptions, WorkerStartOptions } from "./api.ts";
 import type { QueueSettings, WorkerSettings } from "./context.ts";
 
 const largestConcurrency = 10_000;
 
-const startOptions: OptionNames<keyof WorkerStartOptions> = {
+const sharedOptions = {
   workerId: true,
   concurrency: true,
   queues: true,
@@ -28,14 +29,21 @@ const startOptions: OptionNames<keyof WorkerStartOptions> = {
   pollIntervalMs: true,
   leaseMs: true,
   maxAttempts: true,
-  reapIntervalMs: true,
-  pruneIntervalMs: true,
   abortGraceMs: true,
-  stopDeadlineMs: true,
   commitBatchSize: true,
   commitLingerMs: true,
   workerLoopRetryConfig: true,
+} as const;
+
+const startOptions: OptionNames<keyof WorkerStartOptions> = {
+  ...sharedOptions,
+  reapIntervalMs: true,
+  pruneIntervalMs: true,
+  idleSleepMs: true,
+  stopDeadlineMs: true,
 };
+
+const runOptions: OptionNames<keyof RunUntilIdleOptions> = { ...sharedOptions, deadlineMs: true };
 
 // As long as the default of `pollIntervalMs`: a loop that fails is no more patient than an idle one.
 const defaultLoopBackoff = { firstMs: 100, longestMs: 1_000 } as const;
@@ -46,8 +54,40 @@ export const parseWorkerSettings = (
   passed: unknown,
   typeNames: readonly string[],
   retry: RetryPolicy | undefined,
+): WorkerSettings => parseSettings(engine, requireOptions(passed, "start", startOptions), typeNames, retry);
+
+/** How long a run lasts, from its beginning. */
+export interface RunTimes {
+  readonly deadlineMs: number;
+  /** When handlers that still run are aborted. */
+  readonly abortAfterMs: number;
+}
+
+/** The same for `runUntilIdle`. */
+export const parseRunSettings = (
+  engine: Engine,
+  passed: unknown,
+  typeNames: readonly string[],
+  retry: RetryPolicy | undefined,
+): { readonly settings: WorkerSettings; readonly times: RunTimes } => {
+  const options = requireOptions(passed, "runUntilIdle", runOptions);
+  const deadlineMs = requireInteger(options.deadlineMs, "deadlineMs", { min: 1, max: longestDurationMs });
+  // For aborted handlers by default, and for writing results.
+  const shareMs = Math.min(1_000, Math.floor(deadlineMs / 8));
+  const limits = { min: 0, max: deadlineMs - shareMs };
+  const abortGraceMs = optionalInteger(options.abortGraceMs, "abortGraceMs", shareMs, limits);
+  return {
+    settings: parseSettings(engine, { ...options, abortGraceMs }, typeNames, retry),
+    times: { deadlineMs, abortAfterMs: deadlineMs - shareMs - abortGraceMs },
+  };
+};
+
+const parseSettings = (
+  engine: Engine,
+  options: Partial<UncheckedOptions<keyof WorkerStartOptions>>,
+  typeNames: readonly string[],
+  retry: RetryPolicy | undefined,
 ): WorkerSettings => {
-  const options = requireOptions(passed, "start", startOptions);
   const integer = (option: keyof WorkerStartOptions, fallback: number, min: number, max: number): number =>
     optionalInteger(options[option], option, fallback, { min, max });
 
@@ -66,6 +106,8 @@ export const parseWorkerSettings = (
     maxAttempts: options.maxAttempts === undefined ? undefined : integer("maxAttempts", 1, 1, largestInt32),
     reapIntervalMs: integer("reapIntervalMs", 5_000, 1, longestDurationMs),
     pruneIntervalMs: integer("pruneIntervalMs", 60_000, 1, longestDurationMs),
+    idleSleepMs:
+      options.idleSleepMs === undefined ? undefined : integer("idleSleepMs", 1, 1, longestDurationMs),
     abortGraceMs: integer("abortGraceMs", 5_000, 0, longestDurationMs),
     stopDeadlineMs: integer("stopDeadlineMs", 30_000, 0, longestDurationMs),
     commitBatchSize: integer("commitBatchSize", 500, 1, largestConcurrency),

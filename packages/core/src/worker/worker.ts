@@ -1,3 +1,4 @@
+import { createDeferred } from "../base/async.ts";
 import { longestDurationMs, optionalInteger, requireOptions } from "../base/options.ts";
 import { sleep } from "../base/runtime.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -6,13 +7,29 @@ import type { RunningWorker, StopOptions, StopResult, WorkerHealth } from "./api
 import { createCommitter } from "./committer.ts";
 import { createConsumer } from "./consumer.ts";
 import type { Handler, WorkerContext, WorkerSettings } from "./context.ts";
-import { startFetcher } from "./fetcher.ts";
+import { type Fetcher, startFetcher } from "./fetcher.ts";
 import { type CrashIsolation, createHeldJobs, createWakeUps } from "./held-jobs.ts";
 import { startLeaseKeeper } from "./lease-keeper.ts";
-import { startRollUp, startPruner, startReaper, startTicker } from "./maintenance.ts";
+import type { Loop } from "./loop.ts";
+import { createMaintenance, startTask, startTicker, type Task } from "./maintenance.ts";
 
 // How long a stop lasts after the last handler has ended, if the deadline is over by then: time to write its result.
 const windUpMs = 2_000;
+
+export interface StartedWorker extends RunningWorker {
+  /** For `runUntilIdle`. */
+  readonly inside: {
+    /** Not started in a short run. */
+    readonly maintenance: readonly Task[];
+    readonly fetcher: Pick<Fetcher, "idle" | "health">;
+    /** How many jobs have run: their handlers have ended, and were not aborted by `stop`. */
+    readonly ranJobs: () => number;
+    /** Aborts handlers now, and ends at this monotonic time at the latest. */
+    readonly stopBy: (end: number) => Promise<StopResult>;
+    /** Resolves when the worker begins to stop. */
+    readonly stopping: Promise<void>;
+  };
+}
 
 /** For expired leases, on which the store decides. Undefined where no handler sets `maxAttempts`. */
 const attemptsByType = (handlers: ReadonlyMap<string, Handler>): MaxAttempts | undefined => {
@@ -34,7 +51,8 @@ export const startWorker = async (
   crashIsolation: CrashIsolation,
   settings: WorkerSettings,
   handlers: ReadonlyMap<string, Handler>,
-): Promise<RunningWorker> => {
+  { isShortRun = false }: { readonly isShortRun?: boolean } = {},
+): Promise<StartedWorker> => {
   const { observe, runtime } = engine;
   const { clock } = runtime;
   const { workerId } = settings;
@@ -42,10 +60,12 @@ export const startWorker = async (
   const wakeUps = createWakeUps();
   const worker: WorkerContext = {
     engine,
+    listening: isShortRun ? engine.listeningInProcess : engine.listening,
     settings,
     handlers,
     held: createHeldJobs(settings.leaseMs, crashIsolation, wakeUps),
     wakeUps,
+    sleep: { isAsleep: false },
     crashIsolation,
     maxAttempts: attemptsByType(handlers),
   };
@@ -53,31 +73,28 @@ export const startWorker = async (
   const committer = createCommitter(worker);
   const consumer = createConsumer(worker, committer);
   const leaseKeeper = startLeaseKeeper(worker);
-  const reaper = startReaper(worker);
-  const pruner = startPruner(worker);
-  const ticker = startTicker(worker);
-  const rollUp = startRollUp(worker);
+  const maintenance = createMaintenance(worker);
+  const ticker = isShortRun ? undefined : startTicker(worker);
   const fetcher = startFetcher(worker, consumer);
   // The lease keeper runs until the last outcome is written.
-  const loopsThatEndFirst = {
-    fetcher,
-    reaper,
-    ...(pruner && { pruner }),
-    ...(ticker && { ticker }),
-    ...(rollUp && { "roll-up": rollUp }),
-  };
+  const loopsThatEndFirst: Record<string, Loop> = { fetcher, ...(ticker && { ticker }) };
+  if (!isShortRun) for (const task of maintenance) loopsThatEndFirst[task.name] = startTask(worker, task);
   const loops = { ...loopsThatEndFirst, "lease keeper": leaseKeeper };
 
   const reportIdle = (delta: 1 | -1): void => {
     for (const typeName of typeNames) observe("jobTypeIdleChange", () => ({ typeName, workerId, delta }));
   };
-  const leaveReporter = engine.reporter.addWorker(() => ({
-    id: workerId,
-    concurrency: settings.concurrency,
-    queues: settings.queues,
-    typeNames,
-    running: consumer.running,
-  }));
+  const leaveReporter = engine.reporter.addWorker(
+    () => ({
+      id: workerId,
+      concurrency: settings.concurrency,
+      queues: settings.queues,
+      typeNames,
+      running: consumer.running,
+      idleSleepMs: settings.idleSleepMs ?? 0,
+    }),
+    () => worker.sleep.isAsleep,
+  );
   // Before anything is awaited: the first claim has not been answered yet.
   reportIdle(1);
   observe("workerStarted", () => ({ workerId, typeNames }));
@@ -88,17 +105,22 @@ export const startWorker = async (
     ...(ticker ? [ticker.listen()] : []),
   ]);
 
+  // Jobs that were started before the subscriptions came without a notification, and no poll would find them.
+  if (settings.idleSleepMs !== undefined) fetcher.wake();
+
   let state: WorkerHealth["state"] = "running";
+  const stopping = createDeferred<void>();
 
   /**
    *   stop ──▶ handlers finish ──deadline──▶ abort ──at most abortGraceMs──▶ write and leave, until `windUpMs` later
    *
    * However the store and the transport behave, each step has its end.
    */
-  const stopNow = async (deadlineMs: number): Promise<StopResult> => {
+  const stopNow = async (deadlineMs: number, latestEnd?: number): Promise<StopResult> => {
     const deadline = clock.monotonic() + deadlineMs;
     const unwrittenBefore = committer.unwritten;
     state = "stopping";
+    stopping.resolve();
     observe("workerStopping", () => ({ workerId, typeNames }));
     consumer.stop();
     const loopsEnded = Promise.all(Object.values(loopsThatEndFirst).map((loop) => loop.stop()));
@@ -107,7 +129,7 @@ export const startWorker = async (
     const abortedJobs = consumer.abortRunning();
     await consumer.drained();
 
-    const end = Math.max(deadline, clock.monotonic() + windUpMs);
+    const end = latestEnd ?? Math.max(deadline, clock.monotonic() + windUpMs);
     const flushed = await endsBy(
       end,
       loopsEnded.then(() => committer.flushed()),
@@ -149,6 +171,13 @@ export const startWorker = async (
   let stopped: Promise<StopResult> | undefined;
 
   return {
+    inside: {
+      maintenance,
+      fetcher,
+      ranJobs: () => consumer.ran,
+      stopBy: (end) => (stopped ??= stopNow(0, end)),
+      stopping: stopping.promise,
+    },
     workerId,
     stop: async (options = {}) => {
       const { deadlineMs } = requireOptions<keyof StopOptions>(options, "stop", { deadlineMs: true });
