@@ -117,7 +117,7 @@ const countedCosts = [
 ];
 
 /**
- * What a job costs Leasehold and bare SQL, and the ratio.
+ * What a job costs Leasehold, and the ratio to each of the others.
  * @param {readonly object[]} records of a run that counted
  */
 export const printCosts = (records) => {
@@ -125,19 +125,22 @@ export const printCosts = (records) => {
   const medians = createMedians(
     records.map((record) => ({ own_cpu_us: record.worker_cpu_us ?? record.producer_cpu_us, ...record })),
   );
+  const others = Object.keys(systems).filter(
+    (name) => name !== "leasehold" && records.some(({ system }) => system === name),
+  );
   const lines = Object.keys(phases)
     .filter((name) => records.some(({ phase }) => phase === name))
     .flatMap((phase) =>
       countedCosts.map(([label, field, digits]) => {
         const own = medians("leasehold", phase, field);
-        const bare = medians("bare-sql", phase, field);
-        return [
-          `${phase}: ${label}`,
-          number(own, digits),
-          number(bare, digits),
-          own === undefined || !bare ? "–" : `${number(own / bare, 2)} ×`,
-        ];
+        const beside = others.flatMap((name) => {
+          const other = medians(name, phase, field);
+          const ratio = own === undefined || !other ? "–" : `${number(own / other, 2)} ×`;
+          return [number(other, digits), ratio];
+        });
+        return [`${phase}: ${label}`, number(own, digits), ...beside];
       }),
     );
-  console.log(`\n${table([["for each job, median", "leasehold", "bare-sql", "ratio"], ...lines])}`);
+  const headings = others.flatMap((name) => [name, "ratio"]);
+  console.log(`\n${table([["for each job, median", "leasehold", ...headings], ...lines])}`);
 };

@@ -26,6 +26,8 @@ const usage = `npm run bench -- [options]
                      cost: CPU, statements, round trips and bytes of log for a job, beside bare SQL; only if it is named
                      fleet: 10 and 50 worker processes behind PgBouncer, by notify adapter; only if it is named
                      rows: jobs among ten million others, and the churn of a day; only if it is named
+  --before DIR       measure another checkout as well, as leasehold-before: built, and with its benchmarks installed
+  --delay MS         each round trip to PostgreSQL takes so much longer: a network
   --rows N           how many jobs the growth phases, or rows, put beside the measured ones
   --churn N          how many jobs rows starts, runs and prunes in the end
   --repetitions N    how often everything is measured (the report shows medians)
@@ -54,7 +56,7 @@ const choose = (only) => {
     manyRows: names.includes("rows"),
     fleet: names.includes("fleet"),
     cost: names.includes("cost"),
-    others: names.length === 0 || names.some((name) => !ownParts.has(name)),
+    others: names.length === 0 || (names.some((name) => !ownParts.has(name)) && !names.includes("cost")),
   };
 };
 
@@ -64,6 +66,8 @@ const parse = () => {
       quick: { type: "boolean" },
       only: { type: "string" },
       repetitions: { type: "string" },
+      before: { type: "string" },
+      delay: { type: "string" },
       rows: { type: "string" },
       churn: { type: "string" },
       json: { type: "string" },
@@ -81,7 +85,14 @@ const parse = () => {
   if (!Number.isInteger(scale.repetitions) || scale.repetitions < 1) {
     throw new Error(`--repetitions is a whole number from 1 on.\n\n${usage}`);
   }
-  return { ...values, scale, ...choose(values.only) };
+  const delayMs = values.delay === undefined ? undefined : Number(values.delay);
+  if (delayMs !== undefined && !(delayMs > 0)) throw new Error(`--delay is a number of ms.\n\n${usage}`);
+  const chosen = choose(values.only);
+  if (values.before !== undefined) {
+    process.env.LEASEHOLD_BENCH_BEFORE = resolve(values.before);
+    chosen.systems = [...new Set([...chosen.systems, "leasehold-before"])];
+  }
+  return { ...values, scale, delayMs, ...chosen };
 };
 
 /** Another system begins each time, so that none is always first after a pause or after the same neighbour. */
@@ -106,8 +117,8 @@ const measureOne = async (servers, scale, system, phase) => {
 const figure = ({ rate, p50, p99 }) =>
   rate === undefined ? `p50 ${p50} ms, p99 ${p99} ms` : `${Math.round(rate).toLocaleString("en")} jobs/s`;
 
-const measureAll = async ({ scale, json, counts, ...chosen }) => {
-  const servers = await startServers({ counts });
+const measureAll = async ({ scale, json, counts, delayMs, ...chosen }) => {
+  const servers = await startServers({ counts, delayMs });
   for (const signal of ["SIGINT", "SIGTERM"]) {
     process.once(signal, () => void servers.stop().finally(() => process.exit(1)));
   }
@@ -211,7 +222,7 @@ const costPhases = [
   "latency",
 ];
 
-const measureCost = async ({ quick, repetitions, json }) => {
+const measureCost = async ({ quick, repetitions, json, before, delayMs, phases: named }) => {
   console.log("\nWhat a job costs, beside bare SQL:\n");
   const { records, failures } = await measureAll({
     scale: {
@@ -220,8 +231,9 @@ const measureCost = async ({ quick, repetitions, json }) => {
     },
     json,
     counts: true,
-    systems: ["leasehold", "bare-sql"],
-    phases: costPhases,
+    delayMs,
+    systems: ["leasehold", ...(before === undefined ? [] : ["leasehold-before"]), "bare-sql"],
+    phases: named.length < Object.keys(phases).length ? named : costPhases,
   });
   printCosts(records);
   if (failures.length > 0) process.exitCode = 1;

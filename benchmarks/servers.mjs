@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Redis } from "ioredis";
 import pg from "pg";
 import { startPostgres, startRedis } from "../packages/test-servers/dist/index.js";
+import { startDelay } from "./delay.mjs";
 import { postgresSettings, redisSettings } from "./settings.mjs";
 
 /** A server that accepts connections may still refuse sessions for a moment. */
@@ -23,13 +24,15 @@ const countingSettings = { shared_preload_libraries: "pg_stat_statements" };
 
 /**
  * Starts both servers; `newDatabase` gives an empty database of PostgreSQL and empties Redis.
- * @param {{ counts?: boolean }} options with `counts`, statements and bytes of the write-ahead log can be read
+ * @param {{ counts?: boolean, delayMs?: number }} options with `counts`, statements and bytes of the write-ahead log can be
+ * read; with `delayMs`, each round trip to PostgreSQL takes so much longer
  */
-export const startServers = async ({ counts = false } = {}) => {
+export const startServers = async ({ counts = false, delayMs } = {}) => {
   const settings = counts ? { ...postgresSettings, ...countingSettings } : postgresSettings;
   const postgres = await startPostgres({ durable: true, settings });
   const redis = await startRedis({ settings: redisSettings });
   const admin = await connect(postgres.url);
+  const network = delayMs === undefined ? undefined : await startDelay(postgres.url, delayMs);
   const redisAdmin = new Redis({ host: "127.0.0.1", port: redis.port });
   let databases = 0;
   if (counts) await admin.query("create extension pg_stat_statements");
@@ -37,7 +40,7 @@ export const startServers = async ({ counts = false } = {}) => {
   const urlOf = (database) => {
     const url = new URL(postgres.url);
     url.pathname = `/${database}`;
-    return url.href;
+    return network ? network.delayed(url) : url.href;
   };
 
   return {
@@ -82,6 +85,7 @@ export const startServers = async ({ counts = false } = {}) => {
     },
     stop: async () => {
       await admin.end();
+      await network?.stop();
       redisAdmin.disconnect();
       await Promise.all([postgres.stop(), redis.stop()]);
     },

@@ -24,6 +24,11 @@ export const systems = {
     server: "postgres",
     onlyIfNamed: true,
   },
+  "leasehold-before": {
+    title: "Leasehold, the checkout given as --before",
+    server: "postgres",
+    onlyIfNamed: true,
+  },
   "bullmq-redis": { title: "BullMQ on Redis", server: "redis" },
   "pg-boss": { title: "pg-boss", server: "postgres" },
   "graphile-worker": { title: "graphile-worker", server: "postgres" },
