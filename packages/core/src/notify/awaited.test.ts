@@ -74,6 +74,24 @@ describe("the end of a sequence", () => {
     expect(worker.published).toEqual(["a"]);
   });
 
+  it("is published once, whatever was asked for in between, and not after two seconds", async () => {
+    const { clock, start } = createFleet();
+    const [worker, waiter] = [start(), start()];
+    await clock.advanceBy(10);
+    worker.sequences.ended(["a", "late"]);
+    waiter.sequences.wait(["unknown"]);
+    await clock.advanceBy(1_000);
+    worker.sequences.ended(["b"]);
+    waiter.sequences.wait(["a", "b"]);
+    await clock.advanceBy(10);
+    expect(worker.published).toEqual(["a", "b"]);
+    waiter.sequences.wait(["a"]);
+    await clock.advanceBy(2_000);
+    waiter.sequences.wait(["late"]);
+    await clock.advanceBy(10);
+    expect(worker.published).toEqual(["a", "b"]);
+  });
+
   it("is published by a process that started after the wait began", async () => {
     const { clock, start } = createFleet();
     start().sequences.wait(["a"]);

@@ -1,17 +1,20 @@
 import { type CancelTimer, type Clock, sleep, systemClock } from "../base/runtime.ts";
 
 /** Ids that are forgotten after one to two periods. */
-interface RecentIds {
+interface AnnouncedIds {
   add(ids: Iterable<string>): void;
   has(id: string): boolean;
-  delete(id: string): void;
+  /** Of these ids, the ones it has. */
+  among(ids: readonly string[]): readonly string[];
 }
 
 // Bounds the memory, also under a flood of forged messages.
 const mostIds = 100_000;
 
-/** `whenFull`: the answer to `has` for ids that there was no room for. */
-const createRecentIds = (periodMs: number, whenFull: boolean, clock: Clock): RecentIds => {
+const none: readonly string[] = [];
+
+/** If there are too many ids, it has all: those that there was no room for may be among them. */
+const createAnnouncedIds = (periodMs: number, clock: Clock): AnnouncedIds => {
   let current = new Set<string>();
   let previous = new Set<string>();
   let begun = clock.monotonic();
@@ -23,8 +26,8 @@ const createRecentIds = (periodMs: number, whenFull: boolean, clock: Clock): Rec
     current = new Set();
     begun = clock.monotonic();
   };
-  const includes = (ids: Set<string>, id: string): boolean =>
-    ids.has(id) || (whenFull && ids.size >= mostIds);
+  const includes = (ids: Set<string>, id: string): boolean => ids.has(id) || ids.size >= mostIds;
+  const hasNow = (id: string): boolean => includes(current, id) || includes(previous, id);
 
   return {
     add: (ids) => {
@@ -33,11 +36,66 @@ const createRecentIds = (periodMs: number, whenFull: boolean, clock: Clock): Rec
     },
     has: (id) => {
       forgetOld();
-      return includes(current, id) || includes(previous, id);
+      return hasNow(id);
     },
-    delete: (id) => {
-      current.delete(id);
-      previous.delete(id);
+    among: (ids) => {
+      forgetOld();
+      return current.size + previous.size === 0 ? none : ids.filter(hasNow);
+    },
+  };
+};
+
+/** Ids that are forgotten after one to two periods. */
+interface EndedIds {
+  add(ids: readonly string[]): void;
+  /** Takes out the given ids, and returns those that were there. */
+  take(ids: readonly string[]): readonly string[];
+}
+
+/** The ids of one period, in the lists they came in. */
+interface EndedPeriod {
+  readonly lists: (readonly string[])[];
+  size: number;
+  readonly index: Set<string>;
+  /** How many of the lists are in `index`. */
+  indexed: number;
+}
+
+const newPeriod = (): EndedPeriod => ({ lists: [], size: 0, index: new Set(), indexed: 0 });
+
+/** Nearly no id that is added is ever taken. So a list is indexed only when an id is looked for while the list is there. */
+const createEndedIds = (periodMs: number, clock: Clock): EndedIds => {
+  let current = newPeriod();
+  let previous = newPeriod();
+  let begun = clock.monotonic();
+
+  const forgetOld = (): void => {
+    const passed = clock.monotonic() - begun;
+    if (passed < periodMs) return;
+    previous = passed < 2 * periodMs ? current : newPeriod();
+    current = newPeriod();
+    begun = clock.monotonic();
+  };
+  const indexOf = (period: EndedPeriod): Set<string> => {
+    for (; period.indexed < period.lists.length; period.indexed += 1)
+      for (const id of period.lists[period.indexed]!) period.index.add(id);
+    return period.index;
+  };
+
+  return {
+    add: (ids) => {
+      forgetOld();
+      if (ids.length === 0 || current.size + ids.length > mostIds) return;
+      current.lists.push(ids);
+      current.size += ids.length;
+    },
+    take: (ids) => {
+      forgetOld();
+      const [latest, earlier] = [indexOf(current), indexOf(previous)];
+      return ids.filter((id) => {
+        const wasLatest = latest.delete(id);
+        return earlier.delete(id) || wasLatest;
+      });
     },
   };
 };
@@ -92,9 +150,9 @@ export const createAwaitedSequences = ({
   publishEnded,
   clock = systemClock,
 }: AwaitedSequencesOptions): AwaitedSequences => {
-  const announced = createRecentIds(announcedMs, true, clock);
+  const announced = createAnnouncedIds(announcedMs, clock);
   /** Ids that ended here, and were not published. */
-  const unpublished = createRecentIds(endedMs, false, clock);
+  const unpublished = createEndedIds(endedMs, clock);
   /** The ids that this process awaits, and how often. */
   const own = new Map<string, number>();
   let toAnnounce = new Set<string>();
@@ -131,8 +189,9 @@ export const createAwaitedSequences = ({
 
   return {
     ended: (ids) => {
-      unpublished.add(ids.filter((id) => !announced.has(id)));
-      return ids.filter(announced.has);
+      const awaited = announced.among(ids);
+      unpublished.add(awaited.length === 0 ? ids : ids.filter((id) => !announced.has(id)));
+      return awaited;
     },
     has: announced.has,
     wait: (ids) => {
@@ -155,8 +214,7 @@ export const createAwaitedSequences = ({
     },
     arrived: (ids) => {
       announced.add(ids);
-      const missed = ids.filter(unpublished.has);
-      for (const id of missed) unpublished.delete(id);
+      const missed = unpublished.take(ids);
       if (missed.length > 0) publishEnded(missed).catch(() => {});
     },
     asked: announceOwn,

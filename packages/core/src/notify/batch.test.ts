@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createNotificationBatch } from "./notifier.ts";
 
-it("counts each name of each kind, alone and merged", () => {
+it("counts job types and lists other names, alone and merged", () => {
   const batch = createNotificationBatch();
   expect(batch.isEmpty()).toBe(true);
   batch.add("jobScheduled", "mail");
@@ -13,14 +13,14 @@ it("counts each name of each kind, alone and merged", () => {
   outer.merge(batch);
   outer.merge(createNotificationBatch());
   expect(outer.isEmpty()).toBe(false);
-  expect(outer.byKind).toEqual(
+  expect(outer.scheduled).toEqual(new Map([["mail", 4]]));
+  expect(outer.names).toEqual(
     new Map([
-      ["jobScheduled", new Map([["mail", 4]])],
-      ["jobOwnershipLost", new Map([["mail", 1]])],
-      ["jobSequenceCompleted", new Map([["a", 1]])],
+      ["jobOwnershipLost", ["mail"]],
+      ["jobSequenceCompleted", ["a"]],
     ]),
   );
   // A merge copies: what is added later to the one is not in the other.
   outer.add("jobSequenceCompleted", "b");
-  expect(batch.byKind.get("jobSequenceCompleted")).toEqual(new Map([["a", 1]]));
+  expect(batch.names.get("jobSequenceCompleted")).toEqual(["a"]);
 });

@@ -230,6 +230,7 @@ export const createInProcessNotifyAdapter = (): NotifyAdapter => {
       name: "in-process notify adapter",
       subscribers,
       send: async (kind, names, count) => {
+        if (!subscribers.has(kind)) return;
         // A subscriber may notify in turn. Each notification reports its own failures.
         const outer = failures;
         failures = [];

@@ -10,6 +10,8 @@ const methodOf = <TVerb extends "notify" | "listen", TKind extends NotificationK
 ): `${TVerb}${Capitalize<TKind>}` =>
   `${verb}${kind.charAt(0).toUpperCase()}${kind.slice(1)}` as `${TVerb}${Capitalize<TKind>}`;
 
+type UncountedKind = Exclude<NotificationKind, "jobScheduled">;
+
 const listenBy = (
   adapter: NotifyAdapter,
   kind: NotificationKind,
@@ -22,32 +24,52 @@ const listenBy = (
   return adapter[methodOf("listen", kind)](names ?? [], onName);
 };
 
-/** Notifications that wait to be sent: of each kind its names, and how often each was added. */
+/** Notifications that wait to be sent. */
 export interface NotificationBatch {
   isEmpty(): boolean;
-  /** Only kinds that have names. */
-  readonly byKind: ReadonlyMap<NotificationKind, ReadonlyMap<string, number>>;
+  /** Job types, and how many jobs of each were added. */
+  readonly scheduled: ReadonlyMap<string, number>;
+  /** The names of each other kind. Lists, because most are of sequences, of which each ends once and no process awaits most. */
+  readonly names: ReadonlyMap<UncountedKind, readonly string[]>;
   add(kind: NotificationKind, name: string, count?: number): void;
   merge(other: NotificationBatch): void;
 }
 
 export const createNotificationBatch = (): NotificationBatch => {
-  const byKind = new Map<NotificationKind, Map<string, number>>();
+  const scheduled = new Map<string, number>();
+  const names = new Map<UncountedKind, string[]>();
 
+  const listOf = (kind: UncountedKind): string[] => {
+    let list = names.get(kind);
+    if (!list) names.set(kind, (list = []));
+    return list;
+  };
   const add = (kind: NotificationKind, name: string, count = 1): void => {
-    let names = byKind.get(kind);
-    if (!names) byKind.set(kind, (names = new Map()));
-    names.set(name, (names.get(name) ?? 0) + count);
+    if (kind === "jobScheduled") scheduled.set(name, (scheduled.get(name) ?? 0) + count);
+    else listOf(kind).push(name);
   };
 
   return {
-    byKind,
-    isEmpty: () => byKind.size === 0,
+    scheduled,
+    names,
+    isEmpty: () => scheduled.size === 0 && names.size === 0,
     add,
     merge: (other) => {
-      for (const [kind, names] of other.byKind) for (const [name, count] of names) add(kind, name, count);
+      for (const [typeName, count] of other.scheduled) add("jobScheduled", typeName, count);
+      for (const [kind, list] of other.names) {
+        const own = listOf(kind);
+        for (const name of list) own.push(name);
+      }
     },
   };
+};
+
+/** The given ones as one. A single one, as usual, is not copied. */
+const mergeAll = (batches: readonly NotificationBatch[]): NotificationBatch => {
+  if (batches.length === 1) return batches[0]!;
+  const merged = createNotificationBatch();
+  for (const batch of batches) merged.merge(batch);
+  return merged;
 };
 
 /** Sends notifications in the background. A caller never waits for an adapter and never fails because of one. */
@@ -98,27 +120,26 @@ export const createNotifier = (
  * a burst of starts costs a handful of messages, and a slow adapter cannot pile up work.
  */
 const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: Clock): Notifier => {
-  let waiting = createNotificationBatch();
+  let waiting: NotificationBatch[] = [];
   let sending: Promise<void> | undefined;
   const attempt = createAttempt(observe, clock);
 
   /** Each call may fail on its own. */
   const sendWaiting = async (): Promise<void> => {
-    const batch = waiting;
-    waiting = createNotificationBatch();
+    const batch = mergeAll(waiting);
+    waiting = [];
     const attempts: Promise<unknown>[] = [];
-    for (const [kind, names] of batch.byKind) {
+    for (const [typeName, count] of batch.scheduled)
+      attempts.push(attempt("notifyJobScheduled", () => adapter.notifyJobScheduled(typeName, count)));
+    for (const [kind, names] of batch.names) {
       const method = methodOf("notify", kind);
-      if (method !== "notifyJobScheduled")
-        attempts.push(attempt(method, () => adapter[method]([...names.keys()])));
-      else
-        for (const [name, count] of names) attempts.push(attempt(method, () => adapter[method](name, count)));
+      attempts.push(attempt(method, () => adapter[method](names)));
     }
     await Promise.all(attempts);
   };
 
   const sendAll = async (): Promise<void> => {
-    while (!waiting.isEmpty()) {
+    while (waiting.length > 0) {
       await sendWaiting();
       await sleep(clock, mergeMs);
     }
@@ -127,7 +148,7 @@ const createAdapterNotifier = (adapter: NotifyAdapter, observe: Observe, clock: 
 
   return {
     send: (notifications) => {
-      waiting.merge(notifications);
+      waiting.push(notifications);
       sending ??= sendAll();
     },
     settled: () => sending ?? Promise.resolve(),
