@@ -122,3 +122,19 @@ plant("core/src/jobs/choose.ts", [
 plant("core/src/jobs/delete.ts", [
   ["a prune deletes the log", ["sequenceTypeNames: [actionTypeName]", "sequenceTypeNames: []"]],
 ]);
+
+plant("dashboard/src/standalone/sign-in.ts", [
+  [
+    "the cookie of another user is taken",
+    ["!isSame(signature, sign(user, `${name}:${ends}:${id}`))", "false"],
+  ],
+  ["a session never ends", ["session.endsAt <= now() || signedOut", "signedOut"]],
+  ["who signs out stays signed in", ["signedOut.set(session.id, session.endsAt);", ""]],
+]);
+
+plant("dashboard/src/http/compress.ts", [
+  [
+    "answers to other sites are compressed",
+    ["isForeign(request) ? undefined : chooseEncoding(request)", "chooseEncoding(request)"],
+  ],
+]);

@@ -1,4 +1,4 @@
-export { defineConfig, type LeaseholdConfig, type StoreAdapters } from "./config/config.ts";
+export { defineConfig, type LeaseholdConfig, type NamedStore, type StoreAdapters } from "./config/config.ts";
 
 export { defineWorker, type WorkerContext } from "./config/config.ts";
 

@@ -14,6 +14,7 @@ const createContext = (options: GlobalOptions, output: Output, redactor: Redacto
     output,
     cwd,
     env,
+    storeNames: async () => (await import("./store/open.ts")).findStoreNames({ ...options, cwd, env }),
     withStore: async (needs, callback) => {
       const { notifies = false, create = false, migrated = true, connections } = needs;
       const { openStore } = await import("./store/open.ts");

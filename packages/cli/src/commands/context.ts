@@ -31,6 +31,8 @@ export interface CommandContext {
   readonly output: Output;
   readonly cwd: string;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The stores that the config module names, if none of them was chosen. */
+  storeNames(): Promise<readonly string[]>;
   /** Opens the store, and closes it when the callback is done. */
   withStore<T>(
     needs: StoreNeeds,

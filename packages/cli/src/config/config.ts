@@ -9,10 +9,22 @@ export interface StoreAdapters {
   readonly close?: (() => Promise<void> | void) | undefined;
 }
 
+/** One of several stores, which `--store` chooses by its name. */
+export interface NamedStore extends Pick<
+  LeaseholdConfig,
+  "store" | "schema" | "tablePrefix" | "channelPrefix"
+> {
+  readonly store: NonNullable<LeaseholdConfig["store"]>;
+  /** The colour of its name in the dashboard. Default: neutral. */
+  readonly tone?: "neutral" | "warning" | "danger" | undefined;
+}
+
 /** What `leasehold.config.ts` exports as its default. */
 export interface LeaseholdConfig {
   /** `sqlite:./jobs.db` (from the folder of the config module), `postgres://…`, `mongodb://…`, or a function that makes adapters. */
   readonly store?: string | (() => StoreAdapters | Promise<StoreAdapters>) | undefined;
+  /** Several stores by name, such as `production`. `--store` takes these names; `leasehold dashboard` shows all of them. */
+  readonly stores?: Readonly<Record<string, NamedStore>> | undefined;
   /** The PostgreSQL schema. Default: `leasehold`. */
   readonly schema?: string | undefined;
   /** The prefix of SQLite tables and MongoDB collections. Default: `leasehold_`. */

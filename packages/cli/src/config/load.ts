@@ -82,6 +82,7 @@ export interface FoundConfig {
 
 const knownKeys: Readonly<Record<keyof LeaseholdConfig, readonly string[]>> = {
   store: ["string", "function"],
+  stores: ["object"],
   schema: ["string"],
   tablePrefix: ["string"],
   channelPrefix: ["string"],
@@ -120,6 +121,11 @@ const check = (config: unknown, path: string): LeaseholdConfig => {
     if (value !== undefined && !kinds.includes(typeof value)) {
       return refuse(`"${key}" must be a ${kinds.join(" or a ")}`);
     }
+  }
+  for (const [name, named] of Object.entries((config as LeaseholdConfig).stores ?? {})) {
+    if (!/^[\w-]+$/.test(name)) return refuse(`"${name}" is not a name of letters, digits, - and _`);
+    if (!["string", "function"].includes(typeof (named as { store?: unknown } | null)?.store))
+      return refuse(`"stores.${name}.store" must be a string or a function`);
   }
   return config;
 };

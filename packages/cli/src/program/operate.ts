@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../commands/context.ts";
-import { collect, parseDuration, parseInteger } from "../options/values.ts";
+import { collect, collectOneOf, parseDuration, parseInteger } from "../options/values.ts";
 
-/** migrate, stats, top, prune, doctor, bench. */
+/** migrate, stats, top, prune, doctor, dashboard, mcp, bench. */
 export const addOperatorCommands = (program: Command, run: Run): void => {
   const migrate = program.command("migrate").description("bring the tables up to date");
   migrate
@@ -87,10 +87,45 @@ export const addOperatorCommands = (program: Command, run: Run): void => {
     )
     .option("--read-only", "refuse every action", false)
     .option("--base-path <path>", "where the page is, as the browser sees it")
-    .option("--token-file <file>", "a token for repeated use, instead of a random one that works once")
+    .option("--mount-path <path>", "where requests arrive, if a proxy removes part of the path")
+    .addOption(
+      new Option("--allowed-host <name>", "a host name of the page, besides those of this machine").argParser(
+        collect,
+      ),
+    )
+    .option(
+      "--token-file <file>",
+      "a token for repeated use, or a line with name, rights and token for each user",
+    )
     .option("--user-header <name>", "the header in which a proxy says who has signed in")
+    .addOption(
+      new Option("--session <duration>", "how long a browser stays signed in")
+        .argParser(parseDuration)
+        .default(43_200_000, "12h"),
+    )
+    .option("--label <text>", "the name of this installation, on every page")
+    .addOption(
+      new Option("--tone <tone>", "the colour of the label").choices(["neutral", "warning", "danger"]),
+    )
+    .option("--open", "open the page in a browser", false)
     .action((options) =>
       run(async (context) => (await import("../commands/dashboard.ts")).dashboard(context, options)),
+    );
+
+  program
+    .command("mcp")
+    .description("let an assistant read jobs, by the Model Context Protocol on stdin and stdout")
+    .addOption(
+      new Option(
+        "--allow <actions>",
+        "also let it act, each time with a plan first: redrive, cancel, pause",
+      ).argParser(collectOneOf(["redrive", "cancel", "pause"])),
+    )
+    .option("--no-payloads", "hide inputs, outputs and error messages")
+    .action((options) =>
+      run(async (context) =>
+        (await import("../commands/mcp.ts")).mcp(context, options, program.version() ?? ""),
+      ),
     );
 
   program

@@ -43,8 +43,12 @@ const chooseAddress = ({ cwd, env, store }: StoreSources, found: FoundConfig | u
   if (fallback !== undefined && /^(postgres(ql)?|mongodb(\+srv)?):/i.test(fallback)) {
     return { text: fallback, source: "DATABASE_URL", folder: cwd };
   }
+  const names = Object.keys(found?.config.stores ?? {});
   throw new CliError("StoreNotGiven", "No store was given.", {
-    hint: "Pass --store sqlite:./jobs.db, postgres://… or mongodb://…, set LEASEHOLD_STORE, or write a leasehold.config.ts.",
+    hint:
+      names.length > 0
+        ? `Pass --store with one of ${names.join(", ")}.`
+        : "Pass --store sqlite:./jobs.db, postgres://… or mongodb://…, set LEASEHOLD_STORE, or write a leasehold.config.ts.",
   });
 };
 
@@ -83,13 +87,40 @@ const requireMigrated = async (store: OpenedStore): Promise<void> => {
   });
 };
 
+const chosenName = ({ env, store }: StoreSources): string | undefined =>
+  store ?? (env["LEASEHOLD_STORE"] || undefined);
+
+/** The stores that the config module names, if none was chosen. */
+export const findStoreNames = async (sources: StoreSources): Promise<readonly string[]> => {
+  if (chosenName(sources) !== undefined) return [];
+  const found = await findConfig(sources.cwd, sources.config);
+  return Object.keys(found?.config.stores ?? {});
+};
+
+interface Chosen {
+  readonly sources: StoreSources;
+  readonly found: FoundConfig | undefined;
+}
+
+/** Where `--store` is a name of the config module, its settings take the place of the others. */
+const resolveName = (sources: StoreSources, found: FoundConfig | undefined): Chosen => {
+  const name = chosenName(sources);
+  const stores = found?.config.stores ?? {};
+  if (found === undefined || name === undefined || !Object.hasOwn(stores, name)) return { sources, found };
+  const { tone: _tone, ...settings } = stores[name]!;
+  return {
+    sources: { ...sources, store: undefined, env: {} },
+    found: { ...found, config: { ...found.config, ...settings } },
+  };
+};
+
 /** Finds the store that the command line, the environment or the config module names, and opens it. */
 export const openStore = async (
-  sources: StoreSources,
+  given: StoreSources,
   options: OpenStoreOptions & { readonly migrated: boolean },
   onAddress: (address: string) => void,
 ): Promise<{ readonly store: OpenedStore; readonly found: FoundConfig | undefined }> => {
-  const found = await findConfig(sources.cwd, sources.config);
+  const { sources, found } = resolveName(given, await findConfig(given.cwd, given.config));
   const config: LeaseholdConfig = {
     ...found?.config,
     ...(sources.schema === undefined ? {} : { schema: sources.schema }),

@@ -13,6 +13,8 @@ import { createFolder, type Folder } from "./run-cli.ts";
 import { runMain } from "./run-main.ts";
 
 export interface TestStore {
+  /** What `--store` takes, in its folder. */
+  readonly address: string;
   /** With the address of the store in its environment. Its `run` runs the command in this process. */
   readonly folder: Folder;
   readonly leasehold: AnyLeasehold;
@@ -128,6 +130,7 @@ export const openTestStore = async (kind: StoreKind): Promise<TestStore> => {
   const { stateAdapter, dropIndex, end } = await open[kind]();
   const jobTypes = defineUnionJobTypes<AnyDefinitions>();
   return {
+    address,
     folder,
     stateAdapter,
     dropIndex,

@@ -19,7 +19,7 @@ const style = `
   input, button { font: inherit; padding: 0.4rem 0.6rem; }
   input { width: 100%; max-width: 22rem; box-sizing: border-box; }
   button { margin-top: 0.8rem; }
-  code { font-size: 0.95em; }
+  code { font-size: 0.95em; white-space: nowrap; }
 `;
 
 const styleHash = createHash("sha256").update(style).digest("base64");
