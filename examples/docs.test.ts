@@ -278,6 +278,7 @@ const namespaces = {
   } satisfies Names<LeaseholdApi<object, object, string>["jobs"]>),
   ...prefixed("recurring", {
     put: true,
+    update: true,
     pause: true,
     resume: true,
     delete: true,

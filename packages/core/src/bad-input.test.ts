@@ -357,6 +357,15 @@ const cases: Record<string, readonly Case[]> = {
     ["paused", ["yes", 1, null], (paused) => [recurring({ paused })]],
     ["expectedVersion", integers(0, largestInt), (expectedVersion) => [recurring({ expectedVersion })]],
   ],
+  "recurring.update": [
+    ...recurringIds,
+    ["cron", [undefined], (cron) => [{ id: "nightly", cron }]],
+    [
+      "expectedVersion",
+      integers(0, largestInt),
+      (expectedVersion) => [{ id: "nightly", jitterMs: 1, expectedVersion }],
+    ],
+  ],
   "recurring.pause": recurringIds,
   "recurring.resume": recurringIds,
   "recurring.delete": recurringIds,
@@ -481,6 +490,7 @@ describe("bad input to", () => {
       "jobs.update": { ids: [id], priority: 1 },
       "jobs.prune": {},
       "recurring.put": { id: "nightly", everyMs: 1_000, job: { typeName: "work", input: 1 } },
+      "recurring.update": { id: "nightly", jitterMs: 1 },
       "recurring.pause": { id: "nightly" },
       "recurring.resume": { id: "nightly" },
       "recurring.delete": { id: "nightly" },

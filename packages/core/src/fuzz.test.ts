@@ -362,6 +362,22 @@ const functions: Record<string, () => Call[]> = {
       ...withOptions((given) => put({ id: "r", cron: "@daily", job: given }), job, settings),
     ];
   },
+  "recurring.update": () =>
+    withOptions(method("recurring.update"), { id, jitterMs: 1 }, [
+      "id",
+      "cron",
+      "timeZone",
+      "everyMs",
+      "anchorAt",
+      "startAt",
+      "endAt",
+      "overlap",
+      "catchUp",
+      "catchUpWindowMs",
+      "jitterMs",
+      "input",
+      "expectedVersion",
+    ]),
   "recurring.pause": () => withOptions(method("recurring.pause"), { id }, ["id", "expectedVersion"]),
   "recurring.resume": () => withOptions(method("recurring.resume"), { id }, ["id", "expectedVersion"]),
   "recurring.delete": () => withOptions(method("recurring.delete"), { id }, ["id"]),

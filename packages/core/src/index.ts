@@ -104,7 +104,12 @@ export type {
   RecurringPolicies,
   RecurringTimes,
   TriggeredRecurringJob,
+  UpdateRecurringJobOptions,
 } from "./recurring/api.ts";
+
+export { describeJobTypes, fitsJobType, type JobTypeDescription } from "./job-types/describe.ts";
+
+export { changeInput, type InputChange, replaceInput } from "./jobs/edit-input.ts";
 
 export type {
   DebounceOptions,

@@ -65,6 +65,7 @@ import type {
   RecurringJob,
   RecurringJobListing,
   TriggeredRecurringJob,
+  UpdateRecurringJobOptions,
 } from "./recurring/api.ts";
 import type { TransactionOptions } from "./store/contract/calls.ts";
 import type { JobStatus } from "./store/contract/job.ts";
@@ -269,6 +270,12 @@ export interface RecurringApi<TDefs, TTxContext, TJobId extends string> {
   put<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: PutRecurringJobOptions<TDefs, TTypeName> & TransactionOption<TTxContext>,
   ): Promise<RecurringJob<TJobId>>;
+
+  /**
+   * Changes what is named of a recurring job and leaves the rest. If its times change, they count from now on. A program that
+   * declares the job in `recurringJobs` puts its own definition back when it starts.
+   */
+  update(options: UpdateRecurringJobOptions & TransactionOption<TTxContext>): Promise<RecurringJob<TJobId>>;
 
   /** Stops a recurring job from starting jobs. Those that it has started go on. */
   pause(

@@ -7,6 +7,7 @@ import { listJobAttempts } from "./history/attempts.ts";
 import { listFailureCauses } from "./history/causes.ts";
 import { listProcesses } from "./history/processes.ts";
 import { getStatistics } from "./history/statistics.ts";
+import { setJobTypes } from "./job-types/describe.ts";
 import type { DefineBlocker, DefineContinuationOutput } from "./job-types/markers.ts";
 import { cancelJobs } from "./jobs/cancel.ts";
 import { completeJobSequence } from "./jobs/complete-sequence.ts";
@@ -33,6 +34,7 @@ import {
   viewRecurringJob,
 } from "./recurring/read.ts";
 import { triggerRecurringJob } from "./recurring/tick.ts";
+import { updateRecurringJob } from "./recurring/update.ts";
 import type { AnyStateAdapter } from "./store/contract/state-adapter.ts";
 import { createWorkerBuilder } from "./worker/builder.ts";
 import { crashIsolationOf } from "./worker/crash-isolation.ts";
@@ -100,6 +102,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
     },
     recurring: {
       put: async (passed: unknown) => viewRecurringJob(engine, await putRecurringJob(engine, passed)),
+      update: async (passed: unknown) => viewRecurringJob(engine, await updateRecurringJob(engine, passed)),
       pause: async (passed: unknown) =>
         viewRecurringJob(engine, await setPaused(engine, "recurring.pause", passed, true)),
       resume: async (passed: unknown) =>
@@ -126,6 +129,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
   } satisfies Untyped<LeaseholdApi<AnyDefinitions, object, string>>;
 
   setStorageOptions(facade, engine);
+  setJobTypes(facade, engine.jobTypes);
   // The one cast: the engine checks arguments at run time, and here they get their types.
   return facade as unknown as Leasehold<TDefs, TStateAdapter>;
 };

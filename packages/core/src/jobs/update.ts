@@ -68,11 +68,12 @@ const parseChange = async (engine: Engine, options: Record<string, unknown>): Pr
   return change;
 };
 
-const parseInput = async (
+/** Validates and encodes an input of a type. */
+export const parseInput = async (
   engine: Engine,
   given: unknown,
   input: unknown,
-): Promise<WaitingJobChange["input"]> => {
+): Promise<NonNullable<WaitingJobChange["input"]>> => {
   const typeName = requireName(given, "typeName");
   const type = engine.jobTypes.get(typeName);
   const { value } = await validateAgainstSchema(type, typeName, "input", input);

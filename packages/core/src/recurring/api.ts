@@ -91,6 +91,23 @@ export type PutRecurringJobOptions<TDefs, TTypeName extends JobTypeName<TDefs>> 
     readonly expectedVersion?: number | undefined;
   };
 
+/** The argument of `recurring.update`, without the transaction: at least one change. What is not named stays. */
+export interface UpdateRecurringJobOptions extends RecurringPolicies {
+  readonly id: string;
+  /** Replaces an interval, too. */
+  readonly cron?: string | undefined;
+  readonly timeZone?: string | undefined;
+  /** Replaces a cron expression, too. */
+  readonly everyMs?: number | undefined;
+  readonly anchorAt?: Date | undefined;
+  readonly startAt?: Date | null | undefined;
+  readonly endAt?: Date | null | undefined;
+  /** Replaces the input of its job, and must fit its type. */
+  readonly input?: unknown;
+  /** As for `recurring.put`. */
+  readonly expectedVersion?: number | undefined;
+}
+
 /** One of `recurringJobs` of `createLeasehold`. */
 export type DeclaredRecurringJob<TDefs, TTypeName extends JobTypeName<TDefs>> = TTypeName extends unknown
   ? RecurringBasics & RecurringTimes & { readonly job: RecurringJobTemplate<TDefs, TTypeName> }

@@ -132,10 +132,10 @@ const storeRecurringJobs = (
  * Creates the jobs and rolls them back, because only the store can check all of it. In a store without savepoints that
  * would roll back the whole transaction, so it has a transaction of its own there.
  */
-const requireStartable = async (
+export const requireStartable = async (
   engine: Engine,
   ctx: object,
-  requests: readonly RecurringRequest[],
+  requests: readonly Pick<RecurringRequest, "id" | "definition">[],
 ): Promise<void> => {
   const [first, ...others] = requests;
   if (first === undefined) return;
@@ -182,7 +182,7 @@ const createRow = (
   lastSequenceId: null,
 });
 
-const changeRow = (
+export const changeRow = (
   row: StateRecurringJob,
   definition: RecurringDefinition,
   paused: boolean,

@@ -276,6 +276,12 @@ export const writes: readonly Operation[] = [
     ),
   },
   {
+    name: "recurring.update",
+    prepare: withId(putRecurring, (leasehold, ctx, id) =>
+      leasehold.recurring.update({ ...ctx, id, everyMs: 7_200_000 }),
+    ),
+  },
+  {
     name: "recurring.pause",
     prepare: withId(putRecurring, (leasehold, ctx, id) => leasehold.recurring.pause({ ...ctx, id })),
   },
