@@ -37,10 +37,14 @@ describe("complete", () => {
   it("completes a job without a worker, and unblocks what waited for it", async () => {
     const { leasehold } = store;
     const { id, blockerId } = await startBlocked();
-    const unconfirmed = await run("complete", blockerId);
+    const unconfirmed = await run("complete", blockerId, "--ends");
     expect(unconfirmed.code).toBe(6);
     expect(unconfirmed.stderr).not.toContain("--dry-run");
-    const done = await run("complete", blockerId, "--output", '{"approved":true}', "--yes");
+    const unknown = await run("complete", blockerId, "--output", '{"approved":true}', "--yes");
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain("--continue-with");
+    expect((await leasehold.jobs.get({ id: blockerId }))?.status).toBe("pending");
+    const done = await run("complete", blockerId, "--output", '{"approved":true}', "--ends", "--yes");
     expect(done).toMatchObject({ code: 0, stdout: `${blockerId}  completed\n` });
     expect(await leasehold.jobs.get({ id: blockerId })).toMatchObject({
       status: "completed",
@@ -48,10 +52,105 @@ describe("complete", () => {
       completedBy: null,
     });
     expect((await leasehold.jobs.get({ id }))?.status).toBe("pending");
-    const again = await run("complete", blockerId, "--yes");
+    const again = await run("complete", blockerId, "--ends", "--yes");
     expect(again.code).toBe(1);
     expect(again.stderr).toContain("completed");
     expect((await run("complete", "nope", "--yes")).code).toBe(3);
+  });
+
+  it("continues a sequence with the next job, by the types of a config module or without", async () => {
+    const { leasehold, folder } = store;
+    const approval = () => leasehold.startJobSequence({ typeName: "approve", input: null });
+    const { id } = await approval();
+    const next = ["--continue-with", "publish", "--input", '{"post":1}'];
+    expect((await run("complete", id, ...next, "--output", "1", "--yes")).code).toBe(2);
+    expect((await run("complete", id, "--input", "1", "--ends", "--yes")).code).toBe(2);
+    expect(await run("complete", id, ...next, "--yes")).toMatchObject({
+      code: 0,
+      stdout: `${id}  pending\n`,
+    });
+    const { jobs } = await leasehold.jobs.listInSequence({ id });
+    expect(jobs).toMatchObject([
+      { typeName: "approve", status: "completed" },
+      { typeName: "publish", status: "pending", input: { post: 1 } },
+    ]);
+    folder.write(
+      "leasehold.config.js",
+      `import { defineJobTypes, typeOnly } from "leasehold";
+      export default { jobTypes: defineJobTypes({
+        approve: { continuesTo: ["publish"], workerless: true },
+        publish: { input: typeOnly(), internal: true },
+      }) };`,
+    );
+    const other = await approval();
+    const ended = await run("complete", other.id, "--output", "{}", "--yes");
+    expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('continueWith, to "publish"') });
+    expect((await run("complete", other.id, "--continue-with", "mail", "--yes")).code).not.toBe(0);
+    expect((await run("complete", other.id, ...next, "--yes")).code).toBe(0);
+  });
+});
+
+describe("a changed input", () => {
+  const inputs = async () =>
+    (await store.leasehold.jobs.list({ order: "oldest" })).jobs.map(({ status, input }) => [status, input]);
+
+  it("goes with a redrive: first for one job, then for the others", async () => {
+    const { leasehold } = store;
+    for (const to of ["a", "b", "c"])
+      await leasehold.startJobSequence({ typeName: "mail", input: { to, host: "old", items: [{ n: 1 }] } });
+    await failAll(store, "mail");
+    const edit = ["failed", "redrive", "--type", "mail", "--set", 'host="new"', "--set", "items.0.n=2"];
+    const planned = await run(...edit, "--dry-run");
+    expect(planned.stdout).toBe("Would redrive 3 jobs with a changed input.\n");
+    expect((await run(...edit, "--limit", "1", "--yes")).stdout).toContain("Redrove 1 job ");
+    expect(await inputs()).toEqual([
+      ["pending", { to: "a", host: "new", items: [{ n: 2 }] }],
+      ["failed", { to: "b", host: "old", items: [{ n: 1 }] }],
+      ["failed", { to: "c", host: "old", items: [{ n: 1 }] }],
+    ]);
+    expect(await json(...edit, "--unset", "items.0", "--yes")).toMatchObject({
+      changed: [{}, {}],
+      skipped: [],
+    });
+    expect((await inputs())[2]).toEqual(["pending", { to: "c", host: "new", items: [] }]);
+    const [first] = (await leasehold.jobs.list({ order: "oldest" })).jobs;
+    const nowhere = await run("waiting", "update", first!.id, "--set", "to.name=1", "--yes");
+    expect(nowhere.stderr).toContain("no place in its input");
+    await run("waiting", "update", first!.id, "--unset", "host", "--yes");
+    expect((await inputs())[0]).toEqual(["pending", { to: "a", items: [{ n: 2 }] }]);
+  });
+
+  it.each([
+    [["--set", "host"], "property and JSON"],
+    [["--set", "host=new"], "must be JSON"],
+    [["--input", "1", "--set", "a=1"], "replaces the whole input"],
+    [["--set", "a=1", "--at", "10m"], "cannot be combined"],
+  ])("is refused for %o", async (words, says) => {
+    const refused = await run("failed", "redrive", "--all", ...words, "--yes");
+    expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(says)]);
+  });
+});
+
+describe("recurring edit", () => {
+  it("shows the next times, and changes what is named", async () => {
+    const { leasehold } = store;
+    const job = { typeName: "mail", input: { to: "ada" }, priority: 4 };
+    await leasehold.recurring.put({ id: "nightly", cron: "30 2 * * *", timeZone: "Europe/Berlin", job });
+    const planned = await run("recurring", "edit", "nightly", "--cron", "0 6 * * *", "--dry-run");
+    expect(planned.code).toBe(0);
+    expect(planned.stderr).toMatch(/Next: .*06:00/);
+    expect((await leasehold.recurring.get({ id: "nightly" }))?.cron).toBe("30 2 * * *");
+    const words = ["--cron", "0 6 * * *", "--overlap", "allow", "--input", '{"to":"bob"}'];
+    expect((await run("recurring", "edit", "nightly", ...words)).code).toBe(6);
+    expect((await run("recurring", "edit", "nightly", ...words, "--yes")).code).toBe(0);
+    expect(await leasehold.recurring.get({ id: "nightly" })).toMatchObject({
+      cron: "0 6 * * *",
+      timeZone: "Europe/Berlin",
+      overlap: "allow",
+      job: { input: { to: "bob" }, priority: 4 },
+    });
+    expect((await run("recurring", "edit", "nightly", "--cron", "often", "--yes")).stderr).toContain("cron");
+    expect((await run("recurring", "edit", "weekly", "--jitter", "5s", "--yes")).code).toBe(3);
   });
 });
 
@@ -118,8 +217,8 @@ describe("delete", () => {
       deletedJobs: 0,
       skipped: [{ id, reason: "unfinished" }],
     });
-    await run("complete", blockerId, "--yes");
-    await run("complete", id, "--yes");
+    await run("complete", blockerId, "--ends", "--yes");
+    await run("complete", id, "--ends", "--yes");
     const plan = await run("delete", blockerId, "--dry-run");
     expect(plan.stdout).toBe(`${id}  2 jobs\nWould delete 2 jobs.\n`);
     expect((await run("delete", blockerId)).code).toBe(6);

@@ -55,7 +55,7 @@ const throughFilter = async <TChanged, TSkipped>(
 const nothing = { changed: [], skipped: [] } as const;
 
 /** Asks before it changes jobs, with the report of a dry run, and shows the report. */
-const perform = async <TChanged, TSkipped>(
+export const perform = async <TChanged, TSkipped>(
   { output }: CommandContext,
   { dryRun, yes }: { readonly dryRun: boolean; readonly yes?: boolean },
   {
@@ -76,9 +76,12 @@ const perform = async <TChanged, TSkipped>(
   return show(await run(false), false);
 };
 
-const notFound = (missing: readonly string[]) => missing.map((id) => ({ id, reason: "not_found" }) as const);
+export const notFound = (
+  missing: readonly string[],
+): { readonly id: string; readonly reason: "not_found" }[] =>
+  missing.map((id) => ({ id, reason: "not_found" }));
 
-const exitCodeOf = (missing: readonly string[]): ExitCode =>
+export const exitCodeOf = (missing: readonly string[]): ExitCode =>
   missing.length > 0 ? exitCodes.notFound : exitCodes.done;
 
 export interface CancelChoice extends Omit<JobChoice, "reason"> {

@@ -2,6 +2,7 @@ import type { RecurringJob } from "leasehold";
 import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import { renderRecurringJob, renderRecurringJobs } from "../output/recurring-table.ts";
 import { oneLine } from "../output/text.ts";
+import type { AnyLeasehold } from "../store/store.ts";
 import { type CommandContext, confirm } from "./context.ts";
 
 export interface ListRecurringOptions {
@@ -66,6 +67,70 @@ export const previewRecurring = async (
     );
     if (output.json) output.printJson({ times });
     else for (const { local } of times) output.print(local);
+    return exitCodes.done;
+  });
+
+export interface EditRecurringOptions {
+  readonly cron?: string;
+  readonly timeZone?: string;
+  readonly every?: number;
+  readonly overlap?: "skip" | "queue_one" | "replace" | "allow";
+  readonly catchUp?: "last" | "all" | "none";
+  readonly catchUpWindow?: number;
+  readonly jitter?: number;
+  readonly input?: unknown;
+  readonly dryRun: boolean;
+  readonly yes?: boolean;
+}
+
+const shownTimes = 3;
+
+/** The next times with the change; those of the stored definition if the times do not change. */
+const timesWith = (
+  leasehold: AnyLeasehold,
+  { id, cron: before, timeZone: zone }: RecurringJob<string>,
+  { cron = before ?? undefined, timeZone = zone ?? undefined, every }: EditRecurringOptions,
+) => {
+  const count = shownTimes;
+  if (every !== undefined) return leasehold.recurring.preview({ everyMs: every, count });
+  return leasehold.recurring.preview(cron === undefined ? { id, count } : { cron, timeZone, count });
+};
+
+/** Changes what is named of a recurring job. Shows its next times before it asks. */
+export const editRecurring = async (
+  context: CommandContext,
+  id: string,
+  options: EditRecurringOptions,
+): Promise<ExitCode> =>
+  context.withStore({ notifies: true }, async ({ leasehold }) => {
+    const { output } = context;
+    const job = await leasehold.recurring.get({ id });
+    if (job === undefined) throw notFound(id);
+    const times = await timesWith(leasehold, job, options);
+    if (!output.json) for (const { local } of times) output.note(`Next: ${local}`);
+    if (job.owner !== null)
+      output.warn(
+        `The program ${oneLine(job.owner)} declares this recurring job, and puts its own definition back when it starts.`,
+      );
+    if (options.dryRun) {
+      if (output.json) output.printJson({ dryRun: true, times });
+      return exitCodes.done;
+    }
+    await confirm(output, `Change the recurring job ${oneLine(id)}?`, options);
+    const { cron, timeZone, every, overlap, catchUp, catchUpWindow, jitter, input } = options;
+    const changed = await leasehold.recurring.update({
+      id,
+      cron,
+      timeZone,
+      everyMs: every,
+      overlap,
+      catchUp,
+      catchUpWindowMs: catchUpWindow,
+      jitterMs: jitter,
+      input,
+      expectedVersion: job.version,
+    });
+    print(context, changed);
     return exitCodes.done;
   });
 

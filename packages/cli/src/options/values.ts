@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from "commander";
-import type { RateLimitOptions } from "leasehold";
+import type { InputChange, RateLimitOptions } from "leasehold";
 import { readFileSync } from "node:fs";
 
 const unitsMs: Readonly<Record<string, number>> = {
@@ -64,6 +64,24 @@ export const parseInput = (text: string): unknown => {
     );
   }
 };
+
+const pathOf = (text: string): (string | number)[] => {
+  if (text === "") throw new InvalidArgumentError("It must name a property: to, or items.0.name.");
+  return text.split(".").map((part) => (/^\d{1,6}$/.test(part) ? Number(part) : part));
+};
+
+/** `items.0.name="tea"`: a place in an input, and JSON. May be given several times. */
+export const collectChange = (text: string, before: readonly InputChange[] = []): InputChange[] => {
+  const at = text.indexOf("=");
+  if (at < 1) throw new InvalidArgumentError(`It must be a property and JSON: 'to="ada@example.com"'.`);
+  return [...before, { path: pathOf(text.slice(0, at)), value: parseInput(text.slice(at + 1)) }];
+};
+
+/** `items.0.name`: a place in an input. May be given several times. */
+export const collectRemoval = (text: string, before: readonly InputChange[] = []): InputChange[] => [
+  ...before,
+  { path: pathOf(text) },
+];
 
 /** For options that may be given several times, or once with commas. */
 export const collect = (text: string, before: readonly string[] = []): string[] => [

@@ -4,7 +4,9 @@ import type { Run } from "../commands/context.ts";
 import { addChoice, addFilterOptions } from "../options/job-choice.ts";
 import {
   collect,
+  collectChange,
   collectOneOf,
+  collectRemoval,
   parseDuration,
   parseInput,
   parseInteger,
@@ -13,6 +15,20 @@ import {
 } from "../options/values.ts";
 
 const all = "every failed job";
+
+/** How the inputs of the chosen jobs are to change. */
+const addInputEdits = (command: Command): Command =>
+  command
+    .option("-i, --input <json>", "with this input: JSON, @file, or - for stdin", parseInput)
+    .addOption(
+      new Option(
+        "--set <property=json>",
+        "with this value in the input: to='\"ada\"', items.0.count=2",
+      ).argParser(collectChange),
+    )
+    .addOption(
+      new Option("--unset <property>", "without this property of the input").argParser(collectRemoval),
+    );
 
 /** failed list, failed redrive, failed delete. */
 export const addFailedCommands = (program: Command, run: Run): void => {
@@ -34,14 +50,23 @@ export const addFailedCommands = (program: Command, run: Run): void => {
       ),
     );
 
-  addChoice(
-    failed.command("redrive [ids...]").description("run failed jobs again, and what failed because of them"),
-    { all, status: false },
-  )
-    .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)
-    .action((ids: string[], options) =>
-      run(async (context) => (await import("../commands/change.ts")).redriveFailed(context, ids, options)),
-    );
+  addInputEdits(
+    addChoice(
+      failed
+        .command("redrive [ids...]")
+        .description(
+          "run failed jobs again, and what failed because of them, as they are or with another input",
+        ),
+      { all, status: false },
+    ).option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule),
+  ).action((ids: string[], options) =>
+    run(async (context) => {
+      const { editJobs, hasEdits } = await import("../commands/edit.ts");
+      if (options.input === undefined && !hasEdits(options))
+        return (await import("../commands/change.ts")).redriveFailed(context, ids, options);
+      return editJobs(context, ids, options, "failed");
+    }),
+  );
 
   addChoice(
     failed.command("delete [ids...]").description("delete failed jobs, each with the tree it belongs to"),
@@ -132,6 +157,9 @@ export const addJobCommands = (program: Command, run: Run): void => {
     .command("complete <id>")
     .description("complete a job without a worker: an approval, or something done by hand")
     .option("-o, --output <json>", "the output: JSON, @file, or - for stdin (default: null)", parseInput)
+    .option("--continue-with <type>", "instead of an output, the job that follows in the sequence")
+    .option("-i, --input <json>", "the input of the job that follows (default: null)", parseInput)
+    .option("--ends", "the sequence ends with it, also if its type may continue")
     .option("-y, --yes", "do not ask")
     .action((id: string, options) =>
       run(async (context) => (await import("../commands/complete.ts")).complete(context, id, options)),
@@ -169,18 +197,23 @@ export const addWaitingCommands = (program: Command, run: Run): void => {
     ),
   );
 
-  addChoice(
-    waiting.command("update [ids...]").description("change when jobs run, their priority or their input"),
-    { all: allWaitingCommands, status: true },
-  )
-    .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)
-    .option(
-      "-p, --priority <number>",
-      "higher runs first",
-      parseInteger(-largestPriorityWaitingCommands, largestPriorityWaitingCommands),
+  addInputEdits(
+    addChoice(
+      waiting.command("update [ids...]").description("change when jobs run, their priority or their input"),
+      { all: allWaitingCommands, status: true },
     )
-    .option("-i, --input <json>", "the new input: JSON, @file, or - for stdin", parseInput)
-    .action((ids: string[], options) =>
-      run(async (context) => (await import("../commands/change.ts")).updateWaiting(context, ids, options)),
-    );
+      .option("--at <when>", "not before: a date, or how long from now (10m)", parseSchedule)
+      .option(
+        "-p, --priority <number>",
+        "higher runs first",
+        parseInteger(-largestPriorityWaitingCommands, largestPriorityWaitingCommands),
+      ),
+  ).action((ids: string[], options) =>
+    run(async (context) => {
+      const { editJobs, hasEdits } = await import("../commands/edit.ts");
+      if (!hasEdits(options))
+        return (await import("../commands/change.ts")).updateWaiting(context, ids, options);
+      return editJobs(context, ids, options, "waiting");
+    }),
+  );
 };

@@ -1,6 +1,13 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../commands/context.ts";
-import { parseDuration, parseGroupWeight, parseInteger, parseOrNone, parseRate } from "../options/values.ts";
+import {
+  parseDuration,
+  parseGroupWeight,
+  parseInput,
+  parseInteger,
+  parseOrNone,
+  parseRate,
+} from "../options/values.ts";
 
 const largestLimit = 2 ** 31 - 1;
 
@@ -68,11 +75,13 @@ export const addLimitCommands = (program: Command, run: Run): void => {
     );
 };
 
-/** recurring list, show, preview, pause, resume, trigger, delete. */
+/** recurring list, show, preview, edit, pause, resume, trigger, delete. */
 export const addRecurringCommands = (program: Command, run: Run): void => {
   const recurring = program
     .command("recurring")
-    .description("jobs by cron expression and interval: list, show, preview, pause, resume, trigger, delete");
+    .description(
+      "jobs by cron expression and interval: list, show, preview, edit, pause, resume, trigger, delete",
+    );
   const load = () => import("../commands/recurring.ts");
 
   recurring
@@ -95,6 +104,34 @@ export const addRecurringCommands = (program: Command, run: Run): void => {
     .addOption(new Option("--time-zone <name>", "with --cron; an IANA name (default: UTC)"))
     .option("-n, --count <number>", "how many times", parseInteger(1, 1_000), 10)
     .action((id, options) => run(async (context) => (await load()).previewRecurring(context, id, options)));
+
+  recurring
+    .command("edit <id>")
+    .description("change when it comes, what it does then, or the input of its job; the rest stays")
+    .option("--cron <expression>", "five fields, six with a leading second, or @daily and the like")
+    .option("--time-zone <name>", "an IANA name")
+    .option("--every <duration>", "an interval instead of a cron expression", parseDuration)
+    .addOption(
+      new Option("--overlap <policy>", "when the last run has not finished").choices([
+        "skip",
+        "queue_one",
+        "replace",
+        "allow",
+      ]),
+    )
+    .addOption(
+      new Option("--catch-up <policy>", "which of several times that are due").choices([
+        "last",
+        "all",
+        "none",
+      ]),
+    )
+    .option("--catch-up-window <duration>", "a time that is later than this is dropped", parseDuration)
+    .option("--jitter <duration>", "begin up to this much later", parseDuration)
+    .option("-i, --input <json>", "the input of its job: JSON, @file, or - for stdin", parseInput)
+    .option("--dry-run", "only say when it would come", false)
+    .option("-y, --yes", "do not ask")
+    .action((id, options) => run(async (context) => (await load()).editRecurring(context, id, options)));
 
   recurring
     .command("pause <id>")
