@@ -1,4 +1,4 @@
-import { InvalidOptionError } from "leasehold";
+import { describeJobTypes, InvalidOptionError } from "leasehold";
 import { type AnyStateAdapter, type OptionNames, requireOptions } from "leasehold/adapter";
 import { hideActions, hideStoredActions } from "./actions/hide.ts";
 import { createActions } from "./actions/run.ts";
@@ -140,7 +140,9 @@ export const createDashboardWithin = (
   return createHandler({
     services: {
       leasehold: operated,
+      original: leasehold,
       stateAdapter: store,
+      jobTypes: describeJobTypes(leasehold),
       redact: createRedactor(redact),
       actions: createActions({ leasehold: operated, original: leasehold, stateAdapter, readOnly }),
       doctor: createDoctor({ stateAdapter: store, workerless: new Set(options.workerless), now }),

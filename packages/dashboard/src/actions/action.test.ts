@@ -1,9 +1,11 @@
-import { afterAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { rights } from "../http/rights.ts";
 import { openShop } from "../testing/open-shop.ts";
 import { inProcess, postgres, sqlite } from "../testing/stores.ts";
 
 describe.each([inProcess(), sqlite(), postgres()])("plans over $name", (store) => {
+  // The first store of a server starts it.
+  beforeAll(async () => (await store.open()).close(), 120_000);
   afterAll(() => store.end());
 
   const open = async () => {

@@ -1,4 +1,11 @@
-import type { JobStatus } from "leasehold";
+import {
+  changeInput,
+  fitsJobType,
+  type InputChange,
+  type JobStatus,
+  replaceInput,
+  SchemaValidationError,
+} from "leasehold";
 import { actionQueue } from "leasehold/adapter";
 import type { ActionKind } from "../answers/jobs.ts";
 import { badRequest } from "../http/errors.ts";
@@ -14,6 +21,8 @@ export interface Choice {
   readonly status?: readonly JobStatus[] | undefined;
   /** Also cancels what the jobs have started. */
   readonly withChildren?: boolean | undefined;
+  /** For an action that changes inputs. */
+  readonly changes?: readonly InputChange[] | undefined;
   readonly before: Date;
   /** For an action that reschedules. */
   readonly schedule?: Schedule | undefined;
@@ -38,17 +47,22 @@ export interface PortionCall {
   readonly dryRun: boolean;
   /** The error message of cancelled jobs. */
   readonly reason: string;
+  /** The Leasehold that was passed to `createDashboard`: it has the job types. */
+  readonly original: object;
 }
 
 /** An action on many jobs: first a preview, then portions. */
 export interface PlannedAction {
   readonly needs: Right;
+  readonly alsoNeeds?: readonly Right[];
   /** What it counts. */
   readonly unit: "jobs" | "trees";
   /** It cannot be undone, so the user types in the number of jobs. */
   readonly isFinal: boolean;
   /** It needs a schedule. */
   readonly isTimed?: boolean;
+  /** It needs the changes to inputs. */
+  readonly changesInputs?: boolean;
   /** It can also change what jobs have started. */
   readonly takesChildren?: boolean;
   /** The command of the CLI that does the same. */
@@ -125,6 +139,7 @@ const find = async (
   leasehold: AnyLeasehold,
   call: PortionCall,
   changeable: readonly JobStatus[],
+  bound: "finishedBefore" | "createdBefore" = "createdBefore",
 ): Promise<Found> => {
   const { ids, filter, before, status: wanted = changeable } = call.choice;
   const status = changeable.filter((one) => wanted.includes(one));
@@ -134,7 +149,7 @@ const find = async (
       `It changes jobs that are ${changeable.join(", ")}.`,
     );
   if (ids === undefined) {
-    const bounded = { ...filter, status, createdBefore: earlier(filter?.createdBefore, before) };
+    const bounded = { ...filter, status, [bound]: earlier(filter?.[bound], before) };
     const limit = Math.min(call.limit, mostListed);
     const { jobs, cursor } = await leasehold.jobs.list({
       ...bounded,
@@ -197,6 +212,43 @@ const deleteTrees: PlannedAction["portion"] = async (leasehold, call) => {
   };
 };
 
+/** Returns why the job was left as it is; undefined if it runs again with the changed input. */
+const editOne = async (
+  leasehold: AnyLeasehold,
+  { choice: { changes = [] }, dryRun, original }: PortionCall,
+  job: ListedJob,
+): Promise<string | undefined> => {
+  const changed = changeInput(job.input, changes);
+  if (changed === undefined) return "other_input";
+  if (!(await fitsJobType(original, job.typeName, changed.input))) return "invalid_input";
+  if (dryRun) return undefined;
+  try {
+    return await replaceInput(leasehold, job, changed.input);
+  } catch (error) {
+    if (error instanceof SchemaValidationError) return "invalid_input";
+    throw error;
+  }
+};
+
+/** Runs failed jobs again, each with the same change of its input. */
+const edit: PlannedAction["portion"] = async (leasehold, call) => {
+  const { jobs, skipped, cursor } = await find(leasehold, call, ["failed"], "finishedBefore");
+  const reasons = new Map(skipped.map(({ jobId, reason }) => [jobId, reason]));
+  if (call.dryRun) {
+    const report = await leasehold.jobs.redrive({ ids: jobs.map(({ id }) => id), dryRun: true });
+    for (const { id, reason } of report.skipped) reasons.set(id, reason);
+  }
+  for (const job of jobs) {
+    const reason = reasons.get(job.id) ?? (await editOne(leasehold, call, job));
+    if (reason !== undefined) reasons.set(job.id, reason);
+  }
+  return {
+    changed: jobs.flatMap(({ id }) => (reasons.has(id) ? [] : [{ jobId: id, revived: 0 }])),
+    skipped: [...reasons].map(([jobId, reason]) => ({ jobId, reason })),
+    cursor,
+  };
+};
+
 export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
   redrive: { needs: "redrive", unit: "jobs", isFinal: false, command: "failed redrive", portion: redrive },
   cancel: {
@@ -216,6 +268,15 @@ export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
     command: "waiting update",
     portion: reschedule,
   },
+  edit: {
+    needs: "update",
+    alsoNeeds: ["redrive", "payloads"],
+    unit: "jobs",
+    isFinal: false,
+    changesInputs: true,
+    command: "failed redrive",
+    portion: edit,
+  },
   delete: { needs: "delete", unit: "trees", isFinal: true, command: "delete", portion: deleteTrees },
 };
 
@@ -225,6 +286,7 @@ export interface StoredChoice {
   readonly filter?: Readonly<Record<string, unknown>>;
   readonly status?: readonly JobStatus[];
   readonly withChildren?: boolean;
+  readonly changes?: readonly InputChange[];
   readonly before: string;
   readonly schedule?: { readonly at: string } | { readonly afterMs: number };
 }

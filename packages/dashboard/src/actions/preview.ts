@@ -37,13 +37,27 @@ const scheduleWords = (schedule: Choice["schedule"]): string[] => {
   return ["--at", "at" in schedule ? schedule.at.toISOString() : `${schedule.afterMs}ms`];
 };
 
+/** Undefined for a path that the command line cannot express. */
+const changeWords = (changes: NonNullable<Choice["changes"]>): string[] | undefined => {
+  const words: string[] = [];
+  for (const { path, ...change } of changes) {
+    if (path.length === 0 || path.some((part) => /[.=]/.test(String(part)))) return undefined;
+    const place = path.join(".");
+    if ("value" in change) words.push("--set", quote(`${place}=${JSON.stringify(change.value)}`));
+    else words.push("--unset", quote(place));
+  }
+  return words;
+};
+
 /** The command for the same action, as a dry run; null if the command line cannot express it or would be too long. */
 export const commandFor = (
   words: string,
-  { ids, filter, status, withChildren, schedule }: Choice,
+  { ids, filter, status, withChildren, changes = [], schedule }: Choice,
 ): string | null => {
+  const edits = changeWords(changes);
+  if (edits === undefined) return null;
   const children = withChildren === true ? ["--with-children"] : [];
-  const start = ["leasehold", words, ...scheduleWords(schedule), ...children].join(" ");
+  const start = ["leasehold", words, ...scheduleWords(schedule), ...children, ...edits].join(" ");
   // The command takes a status with a filter only.
   if (ids !== undefined && status !== undefined) return null;
   if (ids !== undefined) {
@@ -69,7 +83,7 @@ const portionSize = 500;
 const mostExamples = 100;
 
 export const preview = async (
-  leasehold: AnyLeasehold,
+  { leasehold, original }: { readonly leasehold: AnyLeasehold; readonly original: object },
   { portion }: PlannedAction,
   choice: Choice,
 ): Promise<Preview> => {
@@ -78,7 +92,8 @@ export const preview = async (
   let revived = 0;
   let cursor: string | null = null;
   do {
-    const part = await portion(leasehold, { choice, limit: portionSize, cursor, dryRun: true, reason: "" });
+    const call = { choice, limit: portionSize, cursor, dryRun: true, reason: "", original };
+    const part = await portion(leasehold, call);
     for (const one of part.changed) {
       changed.push(one.jobId);
       revived += one.revived;

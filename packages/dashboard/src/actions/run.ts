@@ -96,13 +96,17 @@ const progressOf = (job: AnyJob): ActionProgress => {
   return { ...known, state: "failed", error: message ?? unknownError };
 };
 
+/** Changes to inputs are payloads: the log shows how many values change. */
+const withoutValues = ({ changes, ...choice }: { readonly changes?: readonly unknown[] }): object =>
+  changes === undefined ? choice : { ...choice, changedValues: changes.length };
+
 const viewAction = (job: AnyJob): LoggedAction => {
   const { user, kind, choice, pace } = job.input as ActionInput;
   return {
     id: job.id,
     user,
     kind,
-    plan: { ...choice, ...(pace !== null && { pace }) },
+    plan: { ...withoutValues(choice), ...(pace !== null && { pace }) },
     result: progressOf(job),
     startedAt: job.createdAt.toISOString(),
   };
@@ -127,7 +131,13 @@ export interface Actions {
   /** Ends an action after the portion under way; false if it had ended before. */
   stop(user: string, kind: ActionKind, id: string): Promise<boolean>;
   /** Makes a small change and logs it in the same transaction. A change that fails is logged as failed. */
-  record<T extends object>(user: string, kind: string, choice: object, change: () => Promise<T>): Promise<T>;
+  record<T extends object>(
+    user: string,
+    kind: string,
+    /** What to log; as a function, with the result of the change, or undefined if it failed. */
+    choice: object | ((result: T | undefined) => object),
+    change: () => Promise<T>,
+  ): Promise<T>;
   get(id: string): Promise<LoggedAction>;
   /** The latest first. */
   list(
@@ -160,6 +170,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       return await plannedActions[kind as ActionKind].portion(leasehold, {
         ...call,
         dryRun: false,
+        original,
         reason: `Cancelled by ${user}.`,
       });
     } catch (error) {
@@ -292,16 +303,20 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       return (await requireJob(id)).status === "failed";
     },
     record: async (user, kind, choice, change) => {
-      const input = { user, kind, choice: toJson(choice), pace: null, resumed: null };
+      type Result = Awaited<ReturnType<typeof change>>;
+      const log = (ctx: object, result: Result | undefined, state: Recorded["state"]): Promise<void> => {
+        const logged = toJson(typeof choice === "function" ? choice(result) : choice);
+        return writeTickHistory(ctx, { user, kind, choice: logged, pace: null, resumed: null }, { state });
+      };
       try {
         return await leasehold.runInTransaction(async (ctx) => {
           const result = await change();
-          await writeTickHistory(ctx, input, { state: "done" });
+          await log(ctx, result, "done");
           return result;
         });
       } catch (error) {
         const own = await open();
-        const written = own.runInTransaction((ctx) => writeTickHistory(ctx, input, { state: "failed" }));
+        const written = own.runInTransaction((ctx) => log(ctx, undefined, "failed"));
         await written.catch(() => undefined);
         throw error;
       }

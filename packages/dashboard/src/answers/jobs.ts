@@ -20,7 +20,7 @@ import {
 
 export type { Hidden, Right } from "../http/rights.ts";
 
-export const actionKinds = ["redrive", "cancel", "run_now", "reschedule", "delete"] as const;
+export const actionKinds = ["redrive", "cancel", "run_now", "reschedule", "edit", "delete"] as const;
 
 export type ActionKind = (typeof actionKinds)[number];
 
@@ -111,6 +111,11 @@ const attempt = objectOf({
 });
 export type Attempt = AnswerOf<typeof attempt>;
 
+/** What one job allows besides plans. */
+export const jobOffers = ["complete", "edit"] as const;
+
+export type JobOffer = (typeof jobOffers)[number];
+
 export const jobDetail = objectOf({
   job: objectOf({ ...jobFields, input: payload, output: payload, progress: payload }),
   explanation: opaque<Explanation>(),
@@ -118,10 +123,28 @@ export const jobDetail = objectOf({
   sequence: listOf(jobRow),
   attempts: listOf(attempt),
   actions: listOf(wordOf(...actionKinds)),
+  offers: listOf(wordOf(...jobOffers)),
   traceUrl: nullable(text),
   now: date,
 });
 export type JobDetail = AnswerOf<typeof jobDetail>;
+
+const jobType = objectOf({
+  typeName: text,
+  workerless: boolean,
+  internal: boolean,
+  /** Null if it is not known here. */
+  continuesTo: nullable(listOf(text)),
+  hasOutput: nullable(boolean),
+  hasBlockers: boolean,
+  /** JSON Schema; null if there is none. */
+  input: nullable(opaque<object>()),
+  output: nullable(opaque<object>()),
+});
+export type JobType = AnswerOf<typeof jobType>;
+
+export const jobTypes = objectOf({ jobTypes: listOf(jobType) });
+export type JobTypes = AnswerOf<typeof jobTypes>;
 
 /** What an action would do. */
 const preview = objectOf({
@@ -222,11 +245,13 @@ export type Tree = AnswerOf<typeof tree>;
 /** Core has the complete type. */
 export interface RecurringJob {
   readonly id: string;
+  readonly version: number;
   readonly cron: string | null;
   readonly timeZone: string | null;
   readonly everyMs: number | null;
   readonly overlap: string;
   readonly catchUp: string;
+  readonly jitterMs: number;
   readonly job: { readonly typeName: string; readonly input: unknown };
   readonly paused: boolean;
   readonly owner: string | null;

@@ -39,6 +39,9 @@ export const whole = ({ min, max }: { min: number; max: number }): Field<number>
     return Number(number);
   });
 
+/** Any JSON value: what users store. */
+export const anything: Field<unknown> = field({}, (value) => value);
+
 export const flag: Field<boolean> = field({ type: "boolean" }, (value, name) =>
   typeof value === "boolean" ? value : wrong(name, "must be true or false"),
 );
@@ -69,6 +72,12 @@ export const listOf = <T>(item: Field<T>, { max }: { max: number }): Field<reado
     return value.map((entry) => item.parse(entry, name));
   },
 });
+
+/** A number, or else something of the second kind. */
+export const numberOr = <A, B>(first: Field<A>, second: Field<B>): Field<A | B> =>
+  field({ anyOf: [first.schema, second.schema] }, (value, name) =>
+    typeof value === "number" ? first.parse(value, name) : second.parse(value, name),
+  );
 
 export const objectOf = <T>(fields: Fields<T>): Field<T> => ({
   schema: schemaOf(fields),

@@ -4,10 +4,22 @@
  * - `read`: see everything but payloads;
  * - `payloads`: see inputs, outputs, progress and error messages;
  * - `redrive`, `cancel`, `delete`: one action each;
- * - `update`: run waiting jobs now, reschedule them, change their priority;
+ * - `update`: run waiting jobs now, reschedule them, change their input;
+ * - `complete`: complete a waiting job, such as an approval;
+ * - `start`: start jobs;
  * - `limits`: pause and resume, change limits, and operate recurring jobs.
  */
-export const rights = ["read", "payloads", "redrive", "cancel", "delete", "update", "limits"] as const;
+export const rights = [
+  "read",
+  "payloads",
+  "redrive",
+  "cancel",
+  "delete",
+  "update",
+  "complete",
+  "start",
+  "limits",
+] as const;
 
 export type Right = (typeof rights)[number];
 

@@ -1,5 +1,5 @@
+import type { InputChange, JobStatus } from "leasehold";
 import { type Choice, type PlannedAction, plannedActions, type Schedule } from "../actions/action.ts";
-import type { JobStatus } from "leasehold";
 import {
   filterFields,
   type JobFilterQuery,
@@ -18,12 +18,14 @@ import {
 import { boolean, objectOf as object, text as textAnswer } from "../answers/schemas.ts";
 import { badRequest, HttpError } from "../http/errors.ts";
 import {
+  anything,
   type Field,
   type Fields,
   flag,
   listOf,
   timestamp,
   objectOf,
+  numberOr,
   optional,
   text,
   whole,
@@ -42,6 +44,7 @@ interface ChoiceBody {
   readonly filter: JobFilterQuery | undefined;
   readonly status: readonly JobStatus[] | undefined;
   readonly withChildren?: boolean | undefined;
+  readonly changes?: readonly InputChange[];
   readonly schedule?: ScheduleBody;
 }
 
@@ -60,10 +63,21 @@ const scheduleFields: Fields<ScheduleBody> = {
   afterMs: optional(whole({ min: 0, max: longestScheduleMs })),
 };
 
-const choiceFields = ({ isTimed, takesChildren }: PlannedAction): Fields<ChoiceBody> => ({
+const largestIndex = 1_000_000;
+
+/** The name of a property, or a position in a list. */
+const segment: Field<string | number> = numberOr(whole({ min: 0, max: largestIndex }), text({ min: 0 }));
+
+const changeFields: Fields<InputChange> = {
+  path: listOf(segment, { max: 32 }),
+  value: optional(anything),
+};
+
+const choiceFields = ({ isTimed, takesChildren, changesInputs }: PlannedAction): Fields<ChoiceBody> => ({
   ids: idsField,
   filter: optional(objectOf(filterFields)),
   status: statusField,
+  ...(changesInputs === true && { changes: listOf(objectOf(changeFields), { max: 100 }) }),
   ...(takesChildren === true && { withChildren: optional(flag) }),
   ...(isTimed === true && { schedule: objectOf(scheduleFields) }),
 });
@@ -83,7 +97,7 @@ const scheduleFrom = ({ at, afterMs }: ScheduleBody): Schedule => {
 
 const chooseFrom = (
   { takesChildren }: PlannedAction,
-  { ids, filter, status, withChildren, schedule }: ChoiceBody,
+  { ids, filter, status, withChildren, changes, schedule }: ChoiceBody,
   before: Date,
 ): Choice => {
   if ((ids === undefined) === (filter === undefined)) throw badRequest('Either "ids" or "filter" is needed.');
@@ -95,8 +109,14 @@ const chooseFrom = (
     before,
     ...(status && { status }),
     ...(withChildren === true && { withChildren }),
+    ...(changes && { changes }),
     ...(schedule && { schedule: scheduleFrom(schedule) }),
   };
+};
+
+const requireRights = ({ can }: Viewer, { alsoNeeds = [] }: PlannedAction): void => {
+  const missing = alsoNeeds.find((right) => !can.has(right));
+  if (missing !== undefined) throw new HttpError(403, "forbidden", `This needs the right "${missing}", too.`);
 };
 
 /** A plan expires: its numbers become outdated. */
@@ -115,6 +135,7 @@ const routesOf = (kind: ActionKind): Route[] => {
       isExpensive: true,
       answer: plan,
       handle: async (services, { body, viewer }) => {
+        requireRights(viewer, action);
         requireFilterRights(viewer, body.filter);
         const before = new Date(await services.now());
         const choice = chooseFrom(action, body, before);
@@ -124,7 +145,7 @@ const routesOf = (kind: ActionKind): Route[] => {
           unit: action.unit,
           needsConfirmation: action.isFinal,
           command: commandFor(action.command, choice),
-          preview: await preview(services.leasehold, action, choice),
+          preview: await preview(services, action, choice),
         };
       },
     }),
@@ -135,13 +156,14 @@ const routesOf = (kind: ActionKind): Route[] => {
       body: actionFields(action),
       answer: started,
       handle: async (services, { body, viewer }) => {
+        requireRights(viewer, action);
         requireFilterRights(viewer, body.filter);
         const age = (await services.now()) - body.before.getTime();
         if (age < 0 || age > longestPlanMs)
           throw new HttpError(409, "plan_expired", "This plan is too old.", { hint: "Make a new one." });
         const choice = chooseFrom(action, body, body.before);
         if (action.isFinal) {
-          const { changed } = await preview(services.leasehold, action, choice);
+          const { changed } = await preview(services, action, choice);
           if (body.confirm !== changed)
             throw new HttpError(409, "not_confirmed", `This is about ${changed} ${action.unit}.`, {
               hint: "Confirm the number that the plan says.",
@@ -167,6 +189,8 @@ const routesOf = (kind: ActionKind): Route[] => {
       body: {} as Fields<object>,
       answer: started,
       handle: async ({ actions }, { params, viewer }) => {
+        await actions.get(params["id"]!);
+        requireRights(viewer, action);
         await actions.resume(viewer.user, kind, params["id"]!);
         return { id: params["id"]! };
       },

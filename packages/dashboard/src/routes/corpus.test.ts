@@ -72,6 +72,7 @@ const openCorpus = async (can: readonly Right[], redact?: RedactRule) => {
   await expect.poll(async () => (await leasehold.jobs.get({ id: completed.id }))?.status).toBe("completed");
   await worker.stop();
   const waiting = await start("parcel", "eve", { schedule: { afterMs: 3_600_000 } });
+  const approval = await start("letter", "approval", { schedule: { afterMs: 3_600_000 } });
   await leasehold.recurring.put({
     id: "nightly",
     everyMs: 3_600_000,
@@ -99,6 +100,7 @@ const openCorpus = async (can: readonly Right[], redact?: RedactRule) => {
       failed: failed.id,
       completed: completed.id,
       waiting: waiting.id,
+      approval: approval.id,
       action: logged.body.id as string,
     },
     before,
@@ -124,11 +126,21 @@ const examples: Readonly<Record<string, (ids: Ids, before: string) => readonly E
   ],
   "jobs/:id": ({ failed, completed, waiting }) =>
     [failed, completed, waiting].map((id) => ({ path: `jobs/${id}` })),
+  "job-types": () => [{ path: "job-types" }],
+  start: () => [{ path: "start", body: { typeName: "letter", input: {} } }],
+  "jobs/:id/complete": ({ approval }) => [
+    { path: `jobs/${approval}/complete`, body: { output: {}, endsSequence: true } },
+  ],
+  "jobs/:id/edit": ({ waiting }) => [{ path: `jobs/${waiting}/edit`, body: { input: {} } }],
   "trees/:id": ({ failed }) => [{ path: `trees/${failed}` }],
   limits: () => [{ path: "limits" }],
   groups: () => [{ path: "groups?typeName=parcel&queue=vault" }],
   recurring: () => [{ path: "recurring" }],
   "recurring/:id/times": () => [{ path: "recurring/nightly/times" }],
+  "recurring-times": () => [{ path: "recurring-times?everyMs=60000" }],
+  "recurring/:id/update": () => [
+    { path: "recurring/nightly/update", body: { input: {}, jitterMs: 5, expectedVersion: 1 } },
+  ],
   causes: () => [{ path: "causes" }],
   processes: () => [{ path: "processes" }],
   summary: () => [{ path: "summary" }],
@@ -146,8 +158,11 @@ const examples: Readonly<Record<string, (ids: Ids, before: string) => readonly E
   "recurring/:id/resume": () => [{ path: "recurring/nightly/resume", body: {} }],
   "recurring/:id/trigger": () => [{ path: "recurring/nightly/trigger", body: {} }],
   ...Object.fromEntries(
-    ["redrive", "cancel", "run_now", "delete", "reschedule"].flatMap((kind) => {
-      const more = kind === "reschedule" ? { schedule: { afterMs: 60_000 } } : {};
+    ["redrive", "cancel", "run_now", "delete", "reschedule", "edit"].flatMap((kind) => {
+      const more = {
+        ...(kind === "reschedule" && { schedule: { afterMs: 60_000 } }),
+        ...(kind === "edit" && { changes: [{ path: ["note"], value: "changed" }] }),
+      };
       const idsOf = ({ failed, waiting }: Ids) => (kind === "redrive" ? [failed] : [waiting]);
       return [
         [`plans/${kind}`, (ids: Ids) => [{ path: `plans/${kind}`, body: { ids: idsOf(ids), ...more } }]],

@@ -91,6 +91,7 @@ const tooSlow = (): HttpError =>
 /** Errors of the request itself. All others are conflicts with the state of jobs. */
 const statuses: Readonly<Record<string, number>> = {
   InvalidOption: 400,
+  SchemaValidation: 400,
   JobNotFound: 404,
   RecurringJobNotFound: 404,
 };

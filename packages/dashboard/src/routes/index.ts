@@ -5,6 +5,7 @@ import { historyRoutes } from "./history.ts";
 import { getJob, listJobs } from "./jobs.ts";
 import { limitRoutes } from "./limits.ts";
 import { getBacklog, getSession } from "./overview.ts";
+import { operateRoutes } from "./operate.ts";
 import type { Route } from "./route.ts";
 import { statisticsRoutes } from "./statistics.ts";
 import { treeRoutes } from "./tree.ts";
@@ -16,6 +17,7 @@ export const routes: readonly Route[] = [
   listJobs,
   getJob,
   ...treeRoutes,
+  ...operateRoutes,
   ...planRoutes,
   ...limitRoutes,
   ...historyRoutes,

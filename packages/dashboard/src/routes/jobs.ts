@@ -11,6 +11,7 @@ import {
   type ActionKind,
   type Explanation,
   jobDetail,
+  type JobOffer,
   jobPage,
   type JobRow,
   type StoredError,
@@ -187,7 +188,7 @@ export const listJobs: Route = get({
   },
 });
 
-const requireJob = async ({ leasehold }: Services, id: string): Promise<AnyJob> => {
+export const requireJob = async ({ leasehold }: Services, id: string): Promise<AnyJob> => {
   const job = await leasehold.jobs.get({ id });
   if (job === undefined) throw notFound("job with this id; it may have been deleted");
   return job;
@@ -200,6 +201,13 @@ const actionsOn = ({ status, queue }: AnyJob, { edits }: Services["stateAdapter"
   if (status === "completed") return ["delete"];
   // A store without the part `edits` cannot change a waiting job.
   return status === "running" || edits === undefined ? ["cancel"] : ["run_now", "reschedule", "cancel"];
+};
+
+/** What its status allows besides plans. */
+const offersOn = ({ status, queue }: AnyJob, { edits }: Services["stateAdapter"]): JobOffer[] => {
+  if (queue === actionQueue || status === "running" || status === "completed") return [];
+  const offers: JobOffer[] = status === "failed" ? [] : ["complete"];
+  return edits === undefined ? offers : [...offers, "edit"];
 };
 
 export const getJob: Route = get({
@@ -231,6 +239,7 @@ export const getJob: Route = get({
         log: services.redact.payload(viewer, job, "output", log),
       })),
       actions: actionsOn(job, services.stateAdapter),
+      offers: offersOn(job, services.stateAdapter),
       traceUrl: services.traceUrl?.({ id: job.id }) ?? null,
       now: new Date(now).toISOString(),
     };

@@ -1,7 +1,13 @@
 import { limitRules } from "../answers/jobs.ts";
 import { listOf, nullable, objectOf as object, opaque, text as textAnswer } from "../answers/schemas.ts";
 import { type Field, type Fields, objectOf, optional, orNull, text, whole } from "../http/fields.ts";
-import { listRecurring, previewRecurring, recurringActions } from "./recurring.ts";
+import {
+  listRecurring,
+  previewRecurring,
+  previewTimes,
+  recurringActions,
+  updateRecurring,
+} from "./recurring.ts";
 import { toJson } from "../http/leasehold.ts";
 import { get, post, type Route } from "./route.ts";
 
@@ -101,5 +107,7 @@ export const limitRoutes: readonly Route[] = [
   setLimits,
   listRecurring,
   previewRecurring,
+  previewTimes,
+  updateRecurring,
   ...recurringActions,
 ];

@@ -63,6 +63,7 @@ it.each([
       "jobs/:id": `jobs/${broken.id}`,
       "trees/:id": `trees/${broken.id}`,
       "recurring/:id/times": "recurring/nightly/times",
+      "recurring-times": "recurring-times?everyMs=60000",
       groups: "groups?typeName=order",
     };
     for (const { method, path, answer } of routes) {

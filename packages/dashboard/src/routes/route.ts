@@ -1,3 +1,4 @@
+import type { JobTypeDescription } from "leasehold";
 import type { AnyStateAdapter } from "leasehold/adapter";
 import type { Actions } from "../actions/run.ts";
 import type { Answer, Fields, Schema } from "../http/fields.ts";
@@ -10,7 +11,11 @@ import type { FindBehindSince } from "../numbers/read-summary.ts";
 /** What the routes work with. */
 export interface Services {
   readonly leasehold: AnyLeasehold;
+  /** The one that was passed to `createDashboard`. */
+  readonly original: object;
   readonly stateAdapter: AnyStateAdapter;
+  /** The job types of the program that created the dashboard. */
+  readonly jobTypes: ReadonlyMap<string, JobTypeDescription>;
   readonly redact: Redactor;
   readonly actions: Actions;
   readonly doctor: Doctor;

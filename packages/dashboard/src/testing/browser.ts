@@ -58,8 +58,8 @@ export const watchPage = async (
   const complaints: string[] = [];
   page.on("console", (message) => {
     if (message.type() !== "error" && message.type() !== "warning") return;
-    // The browser writes down every 404. That a job is not there any more is an answer like others.
-    const isAnswer = message.location().url.includes("/api/v1/") && message.text().includes("404");
+    // The browser writes down every 400 and 404. A value that is refused, and a job that is gone, are answers like others.
+    const isAnswer = message.location().url.includes("/api/v1/") && /\b40[04]\b/.test(message.text());
     if (!isAnswer) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));

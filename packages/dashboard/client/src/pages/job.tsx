@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { toSegment } from "../../../src/http/path-segment.ts";
-import type { ActionKind, Attempt, JobDetail, JobRow } from "../../../src/answers/jobs.ts";
+import type { ActionKind, Attempt, JobDetail, JobOffer, JobRow, Right } from "../../../src/answers/jobs.ts";
 import { PlanPanel } from "../parts/action-panel.tsx";
 import { AttemptStrip, AttemptTable } from "../parts/attempts.tsx";
 import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
@@ -13,6 +13,8 @@ import { usePolled } from "../state/api.ts";
 import { formatReason, shortId } from "../state/format.ts";
 import { jobsPath } from "../state/router.ts";
 import { may, offers } from "../state/session.ts";
+import { CompletePanel } from "./job/complete.tsx";
+import { EditPanel } from "./job/edit.tsx";
 import { Blockers, StoreFacts, Payloads, Sequence } from "./job/facts.tsx";
 import { Compared, Why } from "./job/why.tsx";
 
@@ -46,14 +48,40 @@ const LastError = ({ detail: { job, attempts } }: { readonly detail: JobDetail }
   );
 };
 
+type Offered = ActionKind | JobOffer;
+
+const jobOffers: Readonly<Record<JobOffer, { readonly name: string; readonly needs: Right }>> = {
+  complete: { name: "Complete", needs: "complete" },
+  edit: { name: "Edit input", needs: "update" },
+};
+
+const isOffer = (kind: Offered): kind is JobOffer => Object.hasOwn(jobOffers, kind);
+
+const nameOf = (kind: Offered): string => {
+  if (isOffer(kind)) return jobOffers[kind].name;
+  return kind === "delete" ? "Delete tree" : kinds[kind].name;
+};
+
+const isDangerous = (kind: Offered): boolean => !isOffer(kind) && kinds[kind].isDangerous;
+
+/** What helps most comes first: to complete an approval, to redrive a failed job. */
+const inOrder = (
+  { explanation }: JobDetail,
+  single: readonly JobOffer[],
+  planned: readonly ActionKind[],
+): readonly Offered[] => {
+  const first = explanation.state === "workerless" ? single.filter((kind) => kind === "complete") : [];
+  return [...new Set([...first, ...planned.filter((kind) => !isDangerous(kind)), ...single, ...planned])];
+};
+
 const Title = ({
   job,
   offered,
-  onPlan,
+  onChoose,
 }: {
   readonly job: JobRow;
-  readonly offered: readonly ActionKind[];
-  onPlan(kind: ActionKind): void;
+  readonly offered: readonly Offered[];
+  onChoose(kind: Offered): void;
 }) => (
   <div class="title">
     <h1>{job.typeName}</h1>
@@ -67,11 +95,11 @@ const Title = ({
         <button
           key={action}
           type="button"
-          class={`button ${kinds[action].isDangerous ? "danger" : index === 0 ? "primary" : ""}`}
+          class={`button ${isDangerous(action) ? "danger" : index === 0 ? "primary" : ""}`}
           {...(index === 0 && { "data-plan": "" })}
-          onClick={() => onPlan(action)}
+          onClick={() => onChoose(action)}
         >
-          {action === "delete" ? "Delete tree" : kinds[action].name}…
+          {nameOf(action)}…
         </button>
       ))}
     </span>
@@ -80,9 +108,11 @@ const Title = ({
 
 export const JobPage = ({ id }: { readonly id: string }) => {
   const { data, error, reload } = usePolled<JobDetail>(`jobs/${toSegment(id)}`);
-  const [kind, setKind] = useState<ActionKind>();
+  const [kind, setKind] = useState<ActionKind | JobOffer>();
   const job = data?.job;
-  const offered =
+  const close = (): void => setKind(undefined);
+  const single = data?.offers.filter((offer) => may(jobOffers[offer].needs)) ?? [];
+  const planned =
     data?.actions.filter((action) => Object.hasOwn(kinds, action) && may(kinds[action].needs)) ?? [];
   return (
     <>
@@ -112,7 +142,7 @@ export const JobPage = ({ id }: { readonly id: string }) => {
       {data === undefined && error === undefined && <Skeleton rows={10} />}
       {data !== undefined && job !== undefined && (
         <>
-          <Title job={job} offered={offered} onPlan={setKind} />
+          <Title job={job} offered={inOrder(data, single, planned)} onChoose={setKind} />
           <Why detail={data} />
           <div class="columns detail">
             <div class="stack">
@@ -125,12 +155,14 @@ export const JobPage = ({ id }: { readonly id: string }) => {
               <Command text={`leasehold inspect ${job.id} --stack`} />
             </div>
             <div class="stack">
-              {kind !== undefined && (
+              {kind === "complete" && <CompletePanel job={job} onClose={close} onDone={reload} />}
+              {kind === "edit" && <EditPanel detail={data} onClose={close} onDone={reload} />}
+              {kind !== undefined && kind !== "complete" && kind !== "edit" && (
                 <PlanPanel
                   kind={kind}
                   choice={{ ids: [job.id] }}
                   title={kind === "delete" ? "its tree" : job.typeName}
-                  onClose={() => setKind(undefined)}
+                  onClose={close}
                   onDone={reload}
                 />
               )}

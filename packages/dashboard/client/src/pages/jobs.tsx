@@ -17,6 +17,7 @@ import { formatCount, plural } from "../state/format.ts";
 import { place, withQuery } from "../state/router.ts";
 import { may } from "../state/session.ts";
 import { Filters } from "./jobs/filters.tsx";
+import { StartPanel } from "./jobs/start.tsx";
 import { pageSizes, Paging, Rows, useStillRows } from "./jobs/rows.tsx";
 
 interface Chosen {
@@ -48,7 +49,7 @@ export const JobsPage = () => {
   const { data, error, reload } = usePolled<Page>(path, inputContains === undefined ? undefined : 600_000);
   const { jobs, cursor: next, searchedTo, fresh, showFresh } = useStillRows(data, path);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [chosen, setChosen] = useState<Chosen>();
+  const [chosen, setChosen] = useState<Chosen | "start">();
 
   useEffect(() => setSelected(new Set()), [address]);
 
@@ -76,7 +77,13 @@ export const JobsPage = () => {
 
   return (
     <>
-      <Top title="Jobs" />
+      <Top title="Jobs">
+        {may("start") && (
+          <button type="button" class="button small" onClick={() => setChosen("start")}>
+            Start a job…
+          </button>
+        )}
+      </Top>
       <Filters chosen={statusFilter} isFiltered={isFiltered} />
       {error !== undefined && <Problem error={error} />}
       <div class={chosen === undefined ? "columns" : "columns with-plan"}>
@@ -171,7 +178,8 @@ export const JobsPage = () => {
             searchedTo={jobs !== undefined && jobs.length < Number(limit) ? searchedTo : null}
           />
         </section>
-        {chosen !== undefined && (
+        {chosen === "start" && <StartPanel onClose={() => setChosen(undefined)} onDone={reload} />}
+        {chosen !== undefined && chosen !== "start" && (
           <PlanPanel
             {...chosen}
             onClose={() => setChosen(undefined)}

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { LimitRule, LimitRules } from "../../../src/answers/jobs.ts";
 import { Card, Empty, Problem, Scroll, Skeleton } from "../parts/card.tsx";
-import { describeLimits, LimitsPanel, PausePanel } from "../parts/limits-panel.tsx";
+import { describeLimits, LimitsPanel, PausePanel, ruleOf } from "../parts/limits-panel.tsx";
 import { Link } from "../parts/link.tsx";
 import { Top } from "../parts/shell.tsx";
 import { usePolled } from "../state/api.ts";
@@ -31,19 +31,7 @@ const withQueues = (rules: readonly LimitRule[]): LimitRule[] => {
   const known = new Set(rules.map(scopeKey));
   const rest = [...new Set(backlog.value?.types.map(({ queue }) => queue))]
     .filter((queue) => !known.has(scopeKey({ queue, typeName: null })))
-    .map((queue): LimitRule => ({
-      queue,
-      typeName: null,
-      paused: false,
-      version: 0,
-      concurrency: null,
-      rate: null,
-      perGroup: null,
-      running: 0,
-      tokens: null,
-      claimableGroups: 0,
-      throttledGroups: 0,
-    }));
+    .map((queue) => ruleOf([], queue, null));
   return [...rules, ...rest].sort(
     (a, b) => a.queue.localeCompare(b.queue) || (a.typeName ?? "").localeCompare(b.typeName ?? ""),
   );

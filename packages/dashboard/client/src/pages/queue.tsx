@@ -1,62 +1,15 @@
-import type { LimitRule } from "../../../src/answers/jobs.ts";
-import { Card, Empty, Problem, Skeleton } from "../parts/card.tsx";
+import { Empty, Problem, Skeleton } from "../parts/card.tsx";
 import { HeatMap } from "../parts/heat-map.tsx";
-import { describeLimits } from "../parts/limits-panel.tsx";
 import { Link } from "../parts/link.tsx";
 import { MomentBar, RangePicker } from "../parts/range-bar.tsx";
 import { Top } from "../parts/shell.tsx";
 import { Failures, Throughput } from "../parts/throughput.tsx";
-import { formatCount } from "../state/format.ts";
 import { countUnfinished, describeQueue, type Known, useKnown } from "../state/queue-rows.ts";
 import { useTimeToStart, withMoment } from "../state/range.ts";
-import { withQuery } from "../state/router.ts";
 import { offers } from "../state/session.ts";
 import { QueueFigures } from "./queue/figures.tsx";
-import { QueueWorkers, TypeTable } from "./queue/tables.tsx";
-
-const describe = (rule: LimitRule): string => {
-  const words = [
-    rule.paused ? "paused" : "",
-    describeLimits(rule),
-    rule.perGroup === null ? "" : `per group ${describeLimits(rule.perGroup)}`,
-  ].filter((part) => part !== "" && part !== "–");
-  return words.length === 0 ? "no limit" : words.join("; ");
-};
-
-/** Whether a queue is paused, and what limits it and its types have. */
-const QueueLimits = ({ queue, rules }: { readonly queue: string; readonly rules: readonly LimitRule[] }) => {
-  const isPaused = rules.some(({ paused, typeName }) => paused && typeName === null);
-  return (
-    <Card
-      title="Limits"
-      side={
-        <Link class="link small" to={withQuery("/limits", { queue })}>
-          Pause, resume and limits
-        </Link>
-      }
-    >
-      <dl class="facts beside">
-        <dt>State</dt>
-        <dd>{isPaused ? <span class="tag new">paused</span> : <span class="tag">open</span>}</dd>
-        {rules.length === 0 && (
-          <>
-            <dt>Limits</dt>
-            <dd class="dim">none</dd>
-          </>
-        )}
-        {rules.map((rule) => (
-          <>
-            <dt>{rule.typeName ?? "All types"}</dt>
-            <dd>
-              {describe(rule)}
-              {rule.concurrency !== null && <span class="dim"> · {formatCount(rule.running)} in use</span>}
-            </dd>
-          </>
-        ))}
-      </dl>
-    </Card>
-  );
-};
+import { QueueLimits } from "./queue/limits.tsx";
+import { describeTypes, QueueWorkers, TypeTable } from "./queue/tables.tsx";
 
 /** Whether a queue is known: it has jobs, counts, workers or rules. */
 const isKnown = (queue: string, { backlog, statistics, processes, rules }: Known): boolean =>
@@ -82,7 +35,7 @@ const NoQueue = ({ isNow }: { readonly isNow: boolean }) => (
 );
 
 export const QueuePage = ({ queue }: { readonly queue: string }) => {
-  const { isNow, known, error, isComplete } = useKnown(queue);
+  const { isNow, known, error, isComplete, reloadRules } = useKnown(queue);
   const { data: timeToStart } = useTimeToStart(queue);
   const { statistics, processes, rules } = known;
   const row = describeQueue(queue, known);
@@ -113,7 +66,12 @@ export const QueuePage = ({ queue }: { readonly queue: string }) => {
           <TypeTable queue={queue} known={known} />
           {processes !== undefined && <QueueWorkers queue={queue} processes={processes} />}
           {isNow && offers("limits") && rules !== undefined && (
-            <QueueLimits queue={queue} rules={rules.filter((rule) => rule.queue === queue)} />
+            <QueueLimits
+              queue={queue}
+              rules={rules.filter((rule) => rule.queue === queue)}
+              typeNames={describeTypes(queue, known).map(({ typeName }) => typeName)}
+              onDone={reloadRules}
+            />
           )}
         </>
       )}

@@ -8,11 +8,12 @@ import { Link } from "../parts/link.tsx";
 import { ConfirmPanel } from "../parts/panel.tsx";
 import { Top } from "../parts/shell.tsx";
 import { usePolled } from "../state/api.ts";
-import { formatCount, formatDuration } from "../state/format.ts";
+import { formatCount, formatDuration, shortId } from "../state/format.ts";
 import { changeQuery, jobPath, jobsPath, place, withQuery } from "../state/router.ts";
 import { may } from "../state/session.ts";
+import { EditRecurringPanel } from "./recurring/edit.tsx";
 
-export type RecurringVerb = "pause" | "resume" | "trigger";
+type RecurringVerb = "pause" | "resume" | "trigger";
 
 const verbs: Readonly<Record<RecurringVerb, { readonly title: string; readonly done: string }>> = {
   pause: { title: "Pause", done: "paused" },
@@ -35,6 +36,27 @@ const explain = (verb: RecurringVerb, { job, overlap }: RecurringJob): string =>
   return `A job of type ${job.typeName} is started now. Its regular times stay as they are. ${overlaps[overlap] ?? ""}`;
 };
 
+interface Trigger {
+  readonly result: string;
+  readonly sequenceId: string | null;
+}
+
+/** What a run that was asked for has led to, with its job. */
+const Triggered = ({ result, sequenceId }: Trigger) => (
+  <p class="big">
+    {result === "started"
+      ? "It was started: "
+      : result === "skipped"
+        ? "Nothing was started, because the one before has not finished: "
+        : "It begins when the run before has finished. "}
+    {sequenceId !== null && (
+      <Link class="link mono" to={jobPath(sequenceId)}>
+        {shortId(sequenceId)}
+      </Link>
+    )}
+  </p>
+);
+
 const RecurringPanel = ({
   recurring,
   verb,
@@ -53,7 +75,12 @@ const RecurringPanel = ({
     done: `${recurring.id}: ${done}.`,
   };
   return (
-    <ConfirmPanel deed={deed} onClose={onClose} onDone={onDone}>
+    <ConfirmPanel
+      deed={deed}
+      onClose={onClose}
+      onDone={onDone}
+      {...(verb === "trigger" && { after: (answer) => <Triggered {...(answer as Trigger)} /> })}
+    >
       <p class="big">{explain(verb, recurring)}</p>
     </ConfirmPanel>
   );
@@ -93,7 +120,7 @@ const Row = ({
   onAct,
 }: {
   readonly recurring: RecurringJob;
-  onAct(verb: RecurringVerb): void;
+  onAct(verb: RecurringVerb | "edit"): void;
 }) => {
   const { id, cron, everyMs, timeZone, job, paused, nextAt, counts } = recurring;
   return (
@@ -136,6 +163,9 @@ const Row = ({
             <button type="button" class="button small" onClick={() => onAct("trigger")}>
               Run now…
             </button>
+            <button type="button" class="button small" onClick={() => onAct("edit")}>
+              Edit…
+            </button>
           </span>
         </td>
       )}
@@ -146,7 +176,7 @@ const Row = ({
 export const RecurringPage = () => {
   const cursor = place.value.query.get("cursor") ?? undefined;
   const { data, error, reload } = usePolled<Listing>(withQuery("recurring", { cursor }));
-  const [chosen, setChosen] = useState<{ readonly id: string; readonly verb: RecurringVerb }>();
+  const [chosen, setChosen] = useState<{ readonly id: string; readonly verb: RecurringVerb | "edit" }>();
   const subject = data?.recurringJobs.find(({ id }) => id === chosen?.id);
   return (
     <>
@@ -200,7 +230,15 @@ export const RecurringPage = () => {
             </div>
           )}
         </section>
-        {subject !== undefined && chosen !== undefined && (
+        {subject !== undefined && chosen?.verb === "edit" && (
+          <EditRecurringPanel
+            key={chosen.id}
+            recurring={subject}
+            onClose={() => setChosen(undefined)}
+            onDone={reload}
+          />
+        )}
+        {subject !== undefined && chosen !== undefined && chosen.verb !== "edit" && (
           <RecurringPanel
             key={`${chosen.verb} ${chosen.id}`}
             recurring={subject}

@@ -4,9 +4,9 @@ import { BusySlots } from "../parts/figures.tsx";
 import { Age } from "../parts/job-state.tsx";
 import { Link } from "../parts/link.tsx";
 import { Top } from "../parts/shell.tsx";
-import { plural } from "../state/format.ts";
+import { plural, shortId } from "../state/format.ts";
 import { useTopic } from "../state/live.ts";
-import { jobsPath } from "../state/router.ts";
+import { jobsPath, place } from "../state/router.ts";
 import { offers } from "../state/session.ts";
 
 const list = (names: readonly string[]): string =>
@@ -33,6 +33,13 @@ const Row = ({ process }: { readonly process: Process }) => {
         title={`Node.js ${process.nodeVersion}, Leasehold ${process.leaseholdVersion ?? "unknown"}`}
       >
         {process.host} <span class="dim">{process.pid}</span>
+        {process.workers.map(({ workerId }) => (
+          <span key={workerId} class="worker">
+            <Link class="link mono small" to={jobsPath({ status: "running", leasedBy: workerId })}>
+              {shortId(workerId)}
+            </Link>
+          </span>
+        ))}
       </td>
       <td class="mono">{process.deployment ?? "–"}</td>
       <td class="names" title={types.join(", ")}>
@@ -58,9 +65,42 @@ const Row = ({ process }: { readonly process: Process }) => {
   );
 };
 
+/** By name, so that rows stay where they are while processes report. */
+const byName = (a: Process, b: Process): number =>
+  a.host.localeCompare(b.host) || a.pid - b.pid || a.id.localeCompare(b.id);
+
+const Table = ({ label, processes }: { readonly label: string; readonly processes: readonly Process[] }) => (
+  <Scroll label={label}>
+    <table class="cards">
+      <thead>
+        <tr>
+          <th>State</th>
+          <th>Host and workers</th>
+          <th>Deployment</th>
+          <th>Types</th>
+          <th>Queues</th>
+          <th>Busy</th>
+          <th class="number">Started</th>
+          <th class="number">Seen</th>
+        </tr>
+      </thead>
+      <tbody>
+        {processes.map((process) => (
+          <Row key={process.id} process={process} />
+        ))}
+      </tbody>
+    </table>
+  </Scroll>
+);
+
 export const WorkersPage = () => {
   const { data, error } = useTopic("processes", { when: offers("history") });
-  const processes = data?.processes;
+  const wanted = place.value.query.get("worker");
+  const processes = data?.processes
+    .filter(({ workers }) => wanted === null || workers.some(({ workerId }) => workerId === wanted))
+    .sort(byName);
+  const open = processes?.filter(({ isAlive, hasClosed }) => isAlive || !hasClosed) ?? [];
+  const closed = processes?.filter((process) => !open.includes(process)) ?? [];
   const alive = processes?.filter(({ isAlive }) => isAlive).length ?? 0;
   return (
     <>
@@ -78,7 +118,27 @@ export const WorkersPage = () => {
         </div>
       )}
       {offers("history") && processes === undefined && error === undefined && <Skeleton />}
-      {processes?.length === 0 && (
+      {wanted !== null && (
+        <p class="crumbs">
+          The process of worker <b class="mono">{wanted}</b>.{" "}
+          <Link class="link" to={jobsPath({ status: "running", leasedBy: wanted })}>
+            What it runs
+          </Link>{" "}
+          ·{" "}
+          <Link class="link" to="/workers">
+            All processes
+          </Link>
+        </p>
+      )}
+      {processes?.length === 0 && wanted !== null && (
+        <div class="card">
+          <Empty icon="workers" title="No process reports this worker.">
+            It has ended more than a day ago, or its process writes no statistics. Its jobs run again
+            elsewhere when their leases expire.
+          </Empty>
+        </div>
+      )}
+      {processes?.length === 0 && wanted === null && (
         <div class="card">
           <Empty icon="workers" title="No process has reported yet.">
             Start a worker with <code>createWorker().start()</code>. It appears here with its first report.
@@ -96,27 +156,13 @@ export const WorkersPage = () => {
           }
           flush
         >
-          <Scroll label="Processes">
-            <table>
-              <thead>
-                <tr>
-                  <th>State</th>
-                  <th>Host</th>
-                  <th>Deployment</th>
-                  <th>Types</th>
-                  <th>Queues</th>
-                  <th>Busy</th>
-                  <th class="number">Started</th>
-                  <th class="number">Seen</th>
-                </tr>
-              </thead>
-              <tbody>
-                {processes.map((process) => (
-                  <Row key={process.id} process={process} />
-                ))}
-              </tbody>
-            </table>
-          </Scroll>
+          {open.length > 0 && <Table label="Processes" processes={open} />}
+          {closed.length > 0 && (
+            <details class="closed" open={wanted !== null}>
+              <summary>{plural(closed.length, "process has closed", "processes have closed")}</summary>
+              <Table label="Closed processes" processes={closed} />
+            </details>
+          )}
         </Card>
       )}
     </>

@@ -105,7 +105,7 @@ export const Outcomes = ({ kind, plan }: { readonly kind: ActionKind; readonly p
         <li>
           <Icon
             name={
-              kind === "redrive"
+              kind === "redrive" || kind === "edit"
                 ? "redrive"
                 : kind === "run_now"
                   ? "play"

@@ -13,6 +13,22 @@ export const describeLimits = (limits: LimitValues | null): string => {
   return parts.length === 0 ? "–" : parts.join(", ");
 };
 
+/** The rule of a queue or type; an empty one if none is set. */
+export const ruleOf = (rules: readonly LimitRule[], queue: string, typeName: string | null): LimitRule =>
+  rules.find((rule) => rule.queue === queue && rule.typeName === typeName) ?? {
+    queue,
+    typeName,
+    paused: false,
+    version: 0,
+    concurrency: null,
+    rate: null,
+    perGroup: null,
+    running: 0,
+    tokens: null,
+    claimableGroups: 0,
+    throttledGroups: 0,
+  };
+
 const times = [
   ["1000", "second"],
   ["60000", "minute"],

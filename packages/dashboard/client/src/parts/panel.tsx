@@ -72,29 +72,45 @@ export const ConfirmPanel = ({
   isReady = true,
   onClose,
   onDone,
+  after,
   children,
 }: {
   readonly deed: ConfirmedAction;
   readonly isReady?: boolean;
   onClose(): void;
-  onDone(): void;
+  onDone(answer: unknown): void;
+  /** What to show when it is done; without it the panel closes. */
+  readonly after?: (answer: unknown) => ComponentChildren;
   readonly children: ComponentChildren;
 }) => {
+  const [outcome, setOutcome] = useState<ComponentChildren>();
   const [problem, setProblem] = useState<ApiError>();
   const [isBusy, setIsBusy] = useState(false);
   const run = async (): Promise<void> => {
     setIsBusy(true);
     setProblem(undefined);
     try {
-      await act(deed.path, deed.body);
+      const answer = await act(deed.path, deed.body);
       announce(deed.done);
-      onDone();
-      onClose();
+      onDone(answer);
+      if (after === undefined) onClose();
+      else setOutcome(after(answer));
     } catch (error) {
       setProblem(error as ApiError);
       setIsBusy(false);
     }
   };
+  if (outcome !== undefined)
+    return (
+      <SidePanel title={deed.title} label={deed.title} stage="done" onClose={onClose}>
+        {outcome}
+        <div class="row">
+          <button type="button" class="button" onClick={onClose}>
+            Close
+          </button>
+        </div>
+      </SidePanel>
+    );
   return (
     <SidePanel title={deed.title} label={deed.title} onClose={onClose}>
       <form

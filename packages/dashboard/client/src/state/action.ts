@@ -1,4 +1,5 @@
 import type { ActionKind, ActionProgress, Right, Status } from "../../../src/answers/jobs.ts";
+import type { InputChange } from "./input-diff.ts";
 import { jobFilters } from "./session.ts";
 import { now } from "./settings.ts";
 
@@ -11,7 +12,7 @@ export type Schedule = { readonly at: string } | { readonly afterMs: number };
 export type Choice = (
   | { readonly ids: readonly string[] }
   | { readonly filter: Filter; readonly status?: readonly Status[] }
-) & { readonly withChildren?: boolean };
+) & { readonly withChildren?: boolean; readonly changes?: readonly InputChange[] };
 
 interface KindWords {
   readonly needs: Right;
@@ -50,6 +51,14 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
     of: ["pending", "blocked"],
     isDangerous: false,
   },
+  edit: {
+    needs: "update",
+    name: "Change and redrive",
+    would: "would run again with the change",
+    done: "run again with the change",
+    of: ["failed"],
+    isDangerous: false,
+  },
   cancel: {
     needs: "cancel",
     name: "Cancel",
@@ -68,7 +77,8 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
   },
 };
 
-export const kindNames = Object.keys(kinds) as ActionKind[];
+/** The actions that a list of jobs offers. A change of inputs begins with one job. */
+export const kindNames = (Object.keys(kinds) as ActionKind[]).filter((kind) => kind !== "edit");
 
 /** Of the statuses that a list shows, those that the action changes: a plan must not change jobs that the list does not show. */
 export const statusesFor = (kind: ActionKind, shown: readonly string[]): readonly Status[] =>
@@ -86,6 +96,8 @@ const skipped: Readonly<Record<string, string>> = {
   blocker_cycle: "would wait for itself",
   duplicate_live: "a newer one with the same key is not finished",
   unfinished: "its tree is not finished",
+  other_input: "has no place in its input for this change",
+  invalid_input: "would get an input that does not fit its type",
 };
 
 export const formatSkip = (reason: string): string =>

@@ -140,7 +140,10 @@ export const useKnown = (queue?: string) => {
   const isNow = rangeEnd.value === undefined;
   const { data: statistics, error } = useStatistics(queue);
   const { data: workers } = useTopic("processes", { when: isNow && offers("history") });
-  const { data: limits } = usePolled<LimitRules>(isNow && offers("limits") ? "limits" : null, 10_000);
+  const { data: limits, reload: reloadRules } = usePolled<LimitRules>(
+    isNow && offers("limits") ? "limits" : null,
+    10_000,
+  );
   const known: Known = {
     backlog: isNow ? backlog.value : undefined,
     statistics,
@@ -149,5 +152,5 @@ export const useKnown = (queue?: string) => {
   };
   const isComplete =
     (known.backlog !== undefined || !isNow) && (statistics !== undefined || !offers("history"));
-  return { isNow, known, error, isComplete };
+  return { isNow, known, error, isComplete, reloadRules };
 };

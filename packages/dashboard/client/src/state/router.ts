@@ -61,6 +61,9 @@ export const changeQuery = (change: Query, options?: { replace?: boolean }): voi
 
 export const jobPath = (id: string): string => `/jobs/${toSegment(id)}`;
 
+/** The process that runs a worker. */
+export const workerPath = (workerId: string): string => withQuery("/workers", { worker: workerId });
+
 export const treePath = (id: string): string => `/trees/${toSegment(id)}`;
 
 export const jobsPath = (query: Query): string => withQuery("/jobs", query);

@@ -6,7 +6,7 @@ import { CopyButton, Link, OutsideLink } from "../../parts/link.tsx";
 import { PayloadView } from "../../parts/payload.tsx";
 import { Segments } from "../../parts/shell.tsx";
 import { formatDuration, plural, shortId } from "../../state/format.ts";
-import { changeQuery, jobPath, jobsPath, place, treePath } from "../../state/router.ts";
+import { changeQuery, jobPath, jobsPath, place, treePath, workerPath } from "../../state/router.ts";
 
 export const StoreFacts = ({ detail: { job, traceUrl } }: { readonly detail: JobDetail }) => (
   <Card title="Facts">
@@ -52,7 +52,11 @@ export const StoreFacts = ({ detail: { job, traceUrl } }: { readonly detail: Job
       {job.leasedBy !== null && (
         <>
           <dt>Worker</dt>
-          <dd class="mono">{job.leasedBy}</dd>
+          <dd>
+            <Link class="link mono" to={workerPath(job.leasedBy)}>
+              {job.leasedBy}
+            </Link>
+          </dd>
         </>
       )}
       {job.deduplicationKey !== null && (

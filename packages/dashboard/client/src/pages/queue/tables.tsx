@@ -14,7 +14,8 @@ interface TypeRow {
   readonly numbers: TypeStatistics | undefined;
 }
 
-const describeTypes = (queue: string, { backlog, statistics }: Known): TypeRow[] => {
+/** The types of a queue, by name. */
+export const describeTypes = (queue: string, { backlog, statistics }: Known): TypeRow[] => {
   const waiting = backlog?.types.filter((type) => type.queue === queue) ?? [];
   const counted = statistics?.types.filter((type) => type.queue === queue) ?? [];
   return [...new Set([...waiting, ...counted].map(({ typeName }) => typeName))]

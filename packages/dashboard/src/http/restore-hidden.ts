@@ -1,0 +1,30 @@
+import { badRequest } from "./errors.ts";
+import type { Hidden } from "./rights.ts";
+
+const isHidden = (value: object): value is Hidden =>
+  Object.keys(value).length === 1 && typeof (value as Partial<Hidden>).$hidden === "string";
+
+/**
+ * An edited value, with the stored values where the viewer saw the marker of a hidden one and left it in its place. `shown` is
+ * what the viewer saw of `stored`. A marker anywhere else is refused: it would be stored instead of a value.
+ */
+export const restoreHidden = (edited: unknown, shown: unknown, stored: unknown, path = "input"): unknown => {
+  if (typeof edited !== "object" || edited === null) return edited;
+  if (isHidden(edited)) {
+    const isSame =
+      typeof shown === "object" && shown !== null && isHidden(shown) && shown.$hidden === edited.$hidden;
+    if (isSame) return stored;
+    throw badRequest(
+      `${path} stands for a hidden value, and there is none here.`,
+      "Write the value, or leave the hidden one in its place.",
+    );
+  }
+  const inner = (container: unknown, key: string): unknown =>
+    typeof container === "object" && container !== null && Object.hasOwn(container, key)
+      ? (container as Record<string, unknown>)[key]
+      : undefined;
+  const restore = (key: string, value: unknown): unknown =>
+    restoreHidden(value, inner(shown, key), inner(stored, key), `${path}.${key}`);
+  if (Array.isArray(edited)) return edited.map((value, index) => restore(String(index), value));
+  return Object.fromEntries(Object.entries(edited).map(([key, value]) => [key, restore(key, value)]));
+};
