@@ -54,7 +54,7 @@ export const createAfterCommit = (
 
   // Without getters: every start makes one of these, and a literal with a getter takes much longer.
   const effects = {
-    notify: notifications.add,
+    notify: (kind, name) => notifications.add(kind, name),
     notifications,
     isOpen: true as boolean,
     close: () => {

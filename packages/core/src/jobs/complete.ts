@@ -136,6 +136,8 @@ interface CallbackResults {
 }
 
 const noFailures: ReadonlyMap<string, unknown> = new Map();
+const noContinuations: ReadonlyMap<string, StateJob> = new Map();
+const onlyOne: readonly number[] = [0];
 
 /**
  * Completes locked jobs inside `ctx`: runs the user's callback once, creates the continuations, and records all outcomes in
@@ -165,10 +167,18 @@ export const completeAll = async (
     const encoded = continuedToId === null ? encodeOutput(engine, job, results[index]) : null;
     // Only a type with a schema returns a promise; a batch must not wait once for each of its jobs.
     const output = encoded instanceof Promise ? await encoded : encoded;
-    const written = { jobId: job.id, leaseToken, locked: true, output, continuedToId };
+    const outcome: JobOutcome = {
+      kind: "complete",
+      jobId: job.id,
+      leaseToken,
+      locked: true,
+      output,
+      continuedToId,
+      completedBy: workerId,
+    };
     completed.push(member);
     const isKept = continuedToId !== null || leaseToken === null || !isDiscarded(engine, job);
-    outcomes.push({ kind: "complete", ...written, completedBy: workerId, ...(!isKept && { keep: false }) });
+    outcomes.push(isKept ? outcome : { ...outcome, keep: false });
   }
   const completion: Completion = { members: completed, outcomes, failures, continuations };
   beforeWrite?.(completion);
@@ -181,7 +191,9 @@ export const completeAll = async (
 
 /** Positions by job id: the one order in which outcomes are written everywhere. */
 const inWriteOrder = (members: readonly LockedMember[]): readonly number[] =>
-  [...members.keys()].sort((a, b) => (members[a]!.job.id < members[b]!.job.id ? -1 : 1));
+  members.length === 1
+    ? onlyOne
+    : [...members.keys()].sort((a, b) => (members[a]!.job.id < members[b]!.job.id ? -1 : 1));
 
 const failuresIn = (members: readonly LockedMember[], results: readonly unknown[]): Map<string, unknown> => {
   const failures = new Map<string, unknown>();
@@ -216,7 +228,7 @@ const runCallback = async (
   const returned = await runInScope(engine, { origin, afterCommit }, async () =>
     callback({ ...ctx, continueWith }),
   );
-  if (!continuing) return { results: [returned], continuations: new Map() };
+  if (!continuing) return { results: [returned], continuations: noContinuations };
   if (returned !== (await continuing)) {
     throw new ProcessMisuseError("A callback that calls continueWith must return its result");
   }

@@ -35,34 +35,45 @@ export interface NotificationBatch {
   merge(other: NotificationBatch): void;
 }
 
-export const createNotificationBatch = (): NotificationBatch => {
-  const scheduled = new Map<string, number>();
-  const names = new Map<UncountedKind, string[]>();
+const noTypes: ReadonlyMap<string, number> = new Map();
+const noNames: NotificationBatch["names"] = new Map();
 
-  const listOf = (kind: UncountedKind): string[] => {
+/** A class, and maps only where they are needed: every start and every transaction has a batch. */
+class Batch implements NotificationBatch {
+  scheduled: ReadonlyMap<string, number> = noTypes;
+  names: NotificationBatch["names"] = noNames;
+
+  isEmpty(): boolean {
+    return this.scheduled.size === 0 && this.names.size === 0;
+  }
+
+  add(kind: NotificationKind, name: string, count = 1): void {
+    if (kind !== "jobScheduled") {
+      this.#listOf(kind).push(name);
+      return;
+    }
+    if (this.scheduled === noTypes) this.scheduled = new Map();
+    (this.scheduled as Map<string, number>).set(name, (this.scheduled.get(name) ?? 0) + count);
+  }
+
+  merge(other: NotificationBatch): void {
+    for (const [typeName, count] of other.scheduled) this.add("jobScheduled", typeName, count);
+    for (const [kind, names] of other.names) {
+      const list = this.#listOf(kind);
+      for (const name of names) list.push(name);
+    }
+  }
+
+  #listOf(kind: UncountedKind): string[] {
+    if (this.names === noNames) this.names = new Map();
+    const names = this.names as Map<UncountedKind, string[]>;
     let list = names.get(kind);
     if (!list) names.set(kind, (list = []));
     return list;
-  };
-  const add = (kind: NotificationKind, name: string, count = 1): void => {
-    if (kind === "jobScheduled") scheduled.set(name, (scheduled.get(name) ?? 0) + count);
-    else listOf(kind).push(name);
-  };
+  }
+}
 
-  return {
-    scheduled,
-    names,
-    isEmpty: () => scheduled.size === 0 && names.size === 0,
-    add,
-    merge: (other) => {
-      for (const [typeName, count] of other.scheduled) add("jobScheduled", typeName, count);
-      for (const [kind, list] of other.names) {
-        const own = listOf(kind);
-        for (const name of list) own.push(name);
-      }
-    },
-  };
-};
+export const createNotificationBatch = (): NotificationBatch => new Batch();
 
 /** The given ones as one. A single one, as usual, is not copied. */
 const mergeAll = (batches: readonly NotificationBatch[]): NotificationBatch => {

@@ -15,30 +15,30 @@ export const handled = <T>(promise: Promise<T>): Promise<T> => {
 
 /** Follows the calls of one attempt to `prepare` and `complete`: a handler may forget their promises, the attempt does not. */
 class PendingCalls {
-  readonly #open = new Map<Promise<unknown>, HandedOutCall>();
+  /** At most two: `prepare` and `complete`. */
+  readonly #open: { readonly name: HandedOutCall; readonly call: Promise<unknown> }[] = [];
   /** The error of the first call that failed. The handler may or may not have awaited it. */
   failure: { readonly error: unknown } | undefined;
 
   follow<T>(name: HandedOutCall, call: Promise<T>): Promise<T> {
-    this.#open.set(call, name);
-    call.then(
-      () => this.#open.delete(call),
-      (error: unknown) => {
-        this.#open.delete(call);
-        this.failure ??= { error };
-      },
-    );
+    const followed = { name, call };
+    this.#open.push(followed);
+    const end = (): void => void this.#open.splice(this.#open.indexOf(followed), 1);
+    call.then(end, (error: unknown) => {
+      end();
+      this.failure ??= { error };
+    });
     return call;
   }
 
   /** The first call that has not settled. */
   get open(): HandedOutCall | undefined {
-    return this.#open.values().next().value;
+    return this.#open[0]?.name;
   }
 
   /** Resolves when no call is open any more. */
   async settled(): Promise<void> {
-    while (this.#open.size > 0) await Promise.allSettled(this.#open.keys());
+    while (this.#open.length > 0) await Promise.allSettled(this.#open.map(({ call }) => call));
   }
 }
 

@@ -8,15 +8,21 @@ import {
 } from "leasehold/adapter";
 import type { PgStateProvider } from "./provider.ts";
 
+const isClient = (value: unknown): value is object =>
+  typeof value === "function" || (typeof value === "object" && value !== null);
+
 /** Core copies a context when it adds options to it. The client in it stays the same. */
 export const findClient = (ctx: unknown): object | undefined => {
   try {
-    const isClient = (value: unknown): value is object =>
-      typeof value === "function" || (typeof value === "object" && value !== null);
-    return Object.values(ctx as object).find(isClient);
+    // Several times for each call in a transaction, so without an array.
+    for (const name in ctx as object) {
+      const value: unknown = (ctx as Record<string, unknown>)[name];
+      if (isClient(value)) return value;
+    }
   } catch {
-    return undefined;
+    // A getter threw: not a context.
   }
+  return undefined;
 };
 
 /**
