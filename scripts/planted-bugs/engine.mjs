@@ -68,6 +68,11 @@ plant("engine/lost-replies.ts", [
   ],
 ]);
 
+plant("notify/awaited.ts", [
+  ["a process that waits is forgotten", ["      announced.add(ids);\n", ""]],
+  ["a wait that began too late is not answered", ["unpublished.take(ids)", "unpublished.take([])"]],
+]);
+
 plant("worker/committer.ts", [
   [
     "a job is deleted under a start that is on its way",

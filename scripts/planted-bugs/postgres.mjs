@@ -541,6 +541,14 @@ plant("jobs/discard.ts", [
 ]);
 
 plant("jobs/apply-outcomes.ts", [
+  [
+    "a completion that changes no row is committed",
+    ["1 / ((SELECT count(*) FROM applied) = $2::int)::int", "1"],
+  ],
+  [
+    "a completion that deletes no row is committed",
+    ["1 / ((SELECT count(*) FROM discarded) + (SELECT count(*) FROM applied) = $2::int)::int", "1"],
+  ],
   ["the last statement deletes jobs that are to be kept", ["AND o.discard AND", "AND"]],
   [
     "the last statement completes nothing beside what it deletes",

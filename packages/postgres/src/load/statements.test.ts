@@ -13,6 +13,7 @@ import { until } from "../testing/until.ts";
 interface JobTypes {
   work: { input: { n: number }; output: null };
   write: { input: { n: number }; output: null };
+  batch: { input: { n: number }; output: null };
 }
 
 type Context = PgContext<pg.PoolClient>;
@@ -180,6 +181,40 @@ describe("statements and round trips", () => {
     expect(statements.slice(at - 1, at + 2)).toEqual([
       expect.stringContaining("FOR NO KEY UPDATE"),
       "SELECT 'the row of the user'",
+      expect.stringContaining("status = 'completed'"),
+    ]);
+    expect([statements[at - 2], statements[at + 2]]).not.toContainEqual(
+      expect.stringMatching(/^(BEGIN|COMMIT)/),
+    );
+  });
+});
+
+describe("the round trips of a batch", () => {
+  it("that writes and completes in one transaction are three, for any number of jobs", async () => {
+    const sizes: number[] = [];
+    const worker = await leasehold
+      .createWorker()
+      .implementJobTypeBatch({
+        typeName: "batch",
+        maxSize: 40,
+        process: ({ complete }) =>
+          complete(async ({ client, jobs }) => {
+            sizes.push(jobs.length);
+            await client.query("SELECT 'the rows of a batch'");
+            return jobs.map(() => null);
+          }),
+      })
+      .start();
+    const sequences = Array.from({ length: 40 }, () => ({ typeName: "batch" as const, input }));
+    const started = await leasehold.startJobSequences({ sequences });
+    for (const sequence of started) await leasehold.waitForJobSequenceCompletion(sequence);
+    await worker.stop();
+    expect(sizes).toEqual([40]);
+    const statements = sent.find((texts) => texts.some((text) => text.includes("the rows of a batch")))!;
+    const at = statements.findIndex((text) => text.includes("the rows of a batch"));
+    expect(statements.slice(at - 1, at + 2)).toEqual([
+      expect.stringContaining("FOR NO KEY UPDATE"),
+      "SELECT 'the rows of a batch'",
       expect.stringContaining("status = 'completed'"),
     ]);
     expect([statements[at - 2], statements[at + 2]]).not.toContainEqual(
