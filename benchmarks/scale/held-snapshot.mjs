@@ -1,7 +1,9 @@
 // Draining while a transaction holds an old snapshot, as `pg_dump` or a long report does, beside draining without one. For
 // docs/design/0027-claim-cursors.md.
 //
-//   npm run build && node benchmarks/scale/held-snapshot.mjs [--jobs 100000] [--repetitions 3]
+//   npm run build && node benchmarks/scale/held-snapshot.mjs [--jobs 100000] [--repetitions 3] [--groups 100]
+//
+// `--groups`: the jobs belong to so many groups. Claims of groups have no cursor.
 import { parseArgs } from "node:util";
 import pg from "pg";
 import { createLeasehold, defineUnionJobTypes } from "../../packages/core/dist/index.js";
@@ -11,8 +13,13 @@ import { readServerCpu } from "../process-cpu.mjs";
 import { bulkChunk, postgresSettings } from "../settings.mjs";
 
 const { values } = parseArgs({
-  options: { jobs: { type: "string", default: "100000" }, repetitions: { type: "string", default: "3" } },
+  options: {
+    jobs: { type: "string", default: "100000" },
+    repetitions: { type: "string", default: "3" },
+    groups: { type: "string" },
+  },
 });
+const groups = values.groups === undefined ? undefined : Number(values.groups);
 const jobs = Number(values.jobs);
 
 const ways = [
@@ -36,7 +43,11 @@ const drain = async ({ concurrency, prefetch }, isHeld, schema) => {
   for (let from = 0; from < jobs; from += bulkChunk) {
     const size = Math.min(bulkChunk, jobs - from);
     await leasehold.startJobSequences({
-      sequences: Array.from({ length: size }, (_, n) => ({ typeName: "plain", input: from + n })),
+      sequences: Array.from({ length: size }, (_, n) => ({
+        typeName: "plain",
+        input: from + n,
+        ...(groups === undefined ? {} : { group: `group ${n % groups}` }),
+      })),
     });
   }
   let left = jobs;

@@ -92,7 +92,9 @@ describe("a completion that goes out with the commit", () => {
   it("commits nothing when the user has caught the error of a statement", async () => {
     const jobs = await claimSome(1);
     const meanwhile = (ctx: Context) => ctx.client.query("SELECT 1 / 0").catch(() => {});
-    await expect(commitLast({ jobs, outcomes: jobs.map(complete), meanwhile })).rejects.toThrow();
+    await expect(commitLast({ jobs, outcomes: jobs.map(complete), meanwhile })).rejects.toThrow(
+      "current transaction is aborted",
+    );
     expect(await stored()).toEqual({ statuses: ["running"], written: 0 });
   });
 
