@@ -58,22 +58,6 @@ describe("usage", () => {
     }
   });
 
-  it("says what is missing for PostgreSQL", async () => {
-    const hook = folder.write(
-      "without-pg.mjs",
-      `import { register } from "node:module";
-       register("data:text/javascript," + encodeURIComponent(\`export const resolve = (name, context, next) => {
-         if (name !== "pg") return next(name, context);
-         throw Object.assign(new Error("Cannot find package"), { code: "ERR_MODULE_NOT_FOUND" });
-       }\`));`,
-    );
-    const without = createFolder({ NODE_OPTIONS: `--import=${hook}` });
-    const { code, stderr } = await without.run("list", "--store", "postgres://localhost/shop");
-    without.remove();
-    expect(code).toBe(4);
-    expect(stderr).toContain("npm install pg");
-  });
-
   it("ends although a module has left something open", async () => {
     folder.write("leasehold.config.mjs", "setInterval(() => {}, 1_000); export default {};");
     expect((await folder.run("migrate", ...store)).code).toBe(0);

@@ -38,7 +38,7 @@ export interface SqliteProviderOptions<
 export interface SqliteFileOptions<TJobId extends string = string> extends CommonOptions<TJobId> {
   /** The database file, created if it does not exist. `:memory:` is a database that ends with the process. */
   readonly file: string;
-  /** Default: `libsql`. */
+  /** Default: `node:sqlite` where the runtime has it, from Node 22.13 on. Otherwise `libsql`. */
   readonly driver?: SqliteDriver | undefined;
 }
 

@@ -5,6 +5,7 @@ import { readFile, stat } from "node:fs/promises";
 import type { FoundConfig } from "../config/load.ts";
 import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import { workerlessTypeNames } from "../store/find-job.ts";
+import { loadDashboard } from "../store/load-package.ts";
 import type { OpenedStore } from "../store/store.ts";
 import type { CommandContext } from "./context.ts";
 import { untilInterrupted } from "./signals.ts";
@@ -26,10 +27,11 @@ export interface DashboardOptions {
   readonly open: boolean;
 }
 
-const loadDashboard = () => import("@leasehold/dashboard");
-
 /** The users of a token file, which only its owner may read. */
-const readUsers = async (file: string | undefined): Promise<readonly DashboardUser[] | undefined> => {
+const readUsers = async (
+  file: string | undefined,
+  folder: string,
+): Promise<readonly DashboardUser[] | undefined> => {
   if (file === undefined) return undefined;
   let text: string;
   let mode: number;
@@ -49,7 +51,7 @@ const readUsers = async (file: string | undefined): Promise<readonly DashboardUs
       exitCode: exitCodes.usage,
       hint: `Run \`chmod 600 ${file}\`, and replace the tokens in it.`,
     });
-  return (await loadDashboard()).parseTokenFile(text);
+  return (await loadDashboard(folder)).parseTokenFile(text);
 };
 
 const refusalOf = (error: unknown): unknown => {
@@ -130,10 +132,10 @@ export const dashboard = async (context: CommandContext, options: DashboardOptio
   const { port, host, readOnly, basePath, mountPath, allowedHost, label, tone, userHeader } = options;
   const names = await context.storeNames();
   checkLabels(options, names);
-  const users = await readUsers(options.tokenFile).catch((error: unknown) => {
+  const users = await readUsers(options.tokenFile, context.cwd).catch((error: unknown) => {
     throw refusalOf(error);
   });
-  const { startDashboard, isLoopback } = await loadDashboard();
+  const { startDashboard, isLoopback } = await loadDashboard(context.cwd);
   const server = {
     port,
     host,

@@ -2,6 +2,7 @@ import { CliError, type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import { createToolServer, type ToolServer } from "../mcp/server.ts";
 import { type Allowance, rightOf, toolsFor } from "../mcp/tools.ts";
 import { workerlessTypeNames } from "../store/find-job.ts";
+import { loadDashboard } from "../store/load-package.ts";
 import type { CommandContext } from "./context.ts";
 import { untilInterrupted } from "./signals.ts";
 
@@ -57,7 +58,7 @@ export const mcp = async (
   version: string,
 ): Promise<ExitCode> =>
   context.withStore({ notifies: allow.length > 0 }, async ({ leasehold, stateAdapter }, found) => {
-    const { createDashboard } = await import("@leasehold/dashboard");
+    const { createDashboard } = await loadDashboard(context.cwd);
     const can = [
       "read" as const,
       ...(payloads ? (["payloads"] as const) : []),

@@ -1,22 +1,9 @@
-import type { MongoClient } from "mongodb";
-import { CliError, exitCodes } from "../output/exit-codes.ts";
-import { migrationsOf, type OpenStoreOptions, type StoreConnection } from "./store.ts";
+import { loadPackage } from "./load-package.ts";
+import { migrationsOf, type OpenAddressOptions, type StoreConnection } from "./store.ts";
 
-const loadDriver = async (): Promise<typeof MongoClient> => {
-  try {
-    const { MongoClient: loaded } = await import("mongodb");
-    return loaded;
-  } catch (cause) {
-    if ((cause as { readonly code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new CliError("DriverMissing", "MongoDB needs the package `mongodb`, which is not installed here.", {
-      cause,
-      exitCode: exitCodes.store,
-      hint: "Run `npm install mongodb`.",
-    });
-  }
-};
+const needs = { neededFor: "MongoDB", install: "@leasehold/mongodb mongodb" };
 
-export interface MongodbStoreOptions extends OpenStoreOptions {
+export interface MongodbStoreOptions extends OpenAddressOptions {
   readonly url: string;
   /** The address as it may be printed. */
   readonly label: string;
@@ -32,11 +19,21 @@ export const openMongodb = async ({
   collectionPrefix = "leasehold_",
   notifies,
   connections,
+  project,
 }: MongodbStoreOptions): Promise<StoreConnection> => {
-  const Client = await loadDriver();
-  const { createMongoNotifyAdapter, createMongoStateProvider, createMongoStateAdapter } =
-    await import("@leasehold/mongodb");
-  const client = new Client(url, {
+  const { createMongoNotifyAdapter, createMongoStateProvider, createMongoStateAdapter } = await loadPackage({
+    ...needs,
+    name: "@leasehold/mongodb",
+    load: () => import("@leasehold/mongodb"),
+    folder: project,
+  });
+  const { MongoClient } = await loadPackage({
+    ...needs,
+    name: "mongodb",
+    load: () => import("mongodb"),
+    folder: project,
+  });
+  const client = new MongoClient(url, {
     appName: "leasehold",
     serverSelectionTimeoutMS: connectTimeoutMs,
     ...(connections === undefined ? {} : { maxPoolSize: connections }),

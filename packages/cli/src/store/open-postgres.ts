@@ -1,23 +1,10 @@
-import type pg from "pg";
-import { CliError, exitCodes } from "../output/exit-codes.ts";
 import { labelOf } from "./address.ts";
-import { migrationsOf, type OpenStoreOptions, type StoreConnection } from "./store.ts";
+import { loadPackage } from "./load-package.ts";
+import { migrationsOf, type OpenAddressOptions, type StoreConnection } from "./store.ts";
 
-const loadPg = async (): Promise<typeof pg> => {
-  try {
-    const { default: loaded } = await import("pg");
-    return loaded;
-  } catch (cause) {
-    if ((cause as { readonly code?: unknown }).code !== "ERR_MODULE_NOT_FOUND") throw cause;
-    throw new CliError("DriverMissing", "PostgreSQL needs the package `pg`, which is not installed here.", {
-      cause,
-      exitCode: exitCodes.store,
-      hint: "Run `npm install pg`.",
-    });
-  }
-};
+const needs = { neededFor: "PostgreSQL", install: "@leasehold/postgres pg" };
 
-export interface PostgresStoreOptions extends OpenStoreOptions {
+export interface PostgresStoreOptions extends OpenAddressOptions {
   readonly url: string;
   readonly schema: string | undefined;
   readonly channelPrefix: string | undefined;
@@ -32,14 +19,21 @@ export const openPostgres = async ({
   channelPrefix,
   notifies,
   connections,
+  project,
 }: PostgresStoreOptions): Promise<StoreConnection> => {
-  const { Pool } = await loadPg();
   const {
     createPgNotifyAdapter,
     createPgPoolNotifyProvider,
     createPgPoolStateProvider,
     createPgStateAdapter,
-  } = await import("@leasehold/postgres");
+  } = await loadPackage({
+    ...needs,
+    name: "@leasehold/postgres",
+    load: () => import("@leasehold/postgres"),
+    folder: project,
+  });
+  const { Pool } = (await loadPackage({ ...needs, name: "pg", load: () => import("pg"), folder: project }))
+    .default;
   const pool = new Pool({
     connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs,

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { CliError, exitCodes } from "../output/exit-codes.ts";
-import { migrationsOf, type OpenStoreOptions, type StoreConnection } from "./store.ts";
+import { loadPackage } from "./load-package.ts";
+import { migrationsOf, type OpenAddressOptions, type StoreConnection } from "./store.ts";
 
 const checkFile = (path: string, create: boolean): void => {
   if (!existsSync(dirname(path))) {
@@ -25,7 +26,7 @@ const nearName = (path: string): string => {
   return name.startsWith("..") || isAbsolute(name) ? path : name;
 };
 
-export interface SqliteStoreOptions extends OpenStoreOptions {
+export interface SqliteStoreOptions extends OpenAddressOptions {
   readonly file: string;
   readonly folder: string;
   readonly tablePrefix: string | undefined;
@@ -37,10 +38,17 @@ export const openSqlite = async ({
   folder,
   tablePrefix,
   create,
+  project,
 }: SqliteStoreOptions): Promise<StoreConnection> => {
   const path = resolve(folder, file);
   checkFile(path, create);
-  const { createSqliteStateAdapter } = await import("@leasehold/sqlite");
+  const { createSqliteStateAdapter } = await loadPackage({
+    name: "@leasehold/sqlite",
+    load: () => import("@leasehold/sqlite"),
+    neededFor: "SQLite",
+    install: "@leasehold/sqlite",
+    folder: project,
+  });
   const stateAdapter = await createSqliteStateAdapter({ file: path, tablePrefix, migrate: false });
   return {
     label: `sqlite:${nearName(path)}`,

@@ -8,6 +8,7 @@ import { openSqlite } from "./open-sqlite.ts";
 import {
   finishStore,
   migrationsOf,
+  type OpenAddressOptions,
   type OpenedStore,
   type OpenStoreOptions,
   type StoreConnection,
@@ -128,7 +129,7 @@ export const openStore = async (
   };
   const address = chooseAddress(sources, found);
   if ("text" in address) onAddress(address.text);
-  const opened = await openAddress(address, config, options);
+  const opened = await openAddress(address, config, { ...options, project: sources.cwd });
   const store = await finishStore(opened, {
     jobTypes: config.jobTypes,
     codec: config.codec,
@@ -146,7 +147,7 @@ export const openStore = async (
 const openAddress = (
   address: Address,
   { schema, tablePrefix, channelPrefix }: LeaseholdConfig,
-  options: OpenStoreOptions,
+  options: OpenAddressOptions,
 ): Promise<StoreConnection> => {
   if ("open" in address) return openAdapters(address.open, address.path);
   const parsed = parseStoreAddress(address.text, address.source);

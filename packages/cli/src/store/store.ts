@@ -49,6 +49,12 @@ export interface OpenStoreOptions {
   readonly storeDeadlineMs: number;
 }
 
+/** The same, for a store whose package is loaded by its address. */
+export interface OpenAddressOptions extends OpenStoreOptions {
+  /** The folder of the project that may have the package. */
+  readonly project: string;
+}
+
 export interface FacadeOptions {
   // oxlint-disable-next-line typescript/no-explicit-any -- the job types of whatever application
   readonly jobTypes?: JobTypes<any> | undefined;

@@ -105,6 +105,10 @@ export const sqliteDrivers = ["libsql", "node:sqlite", "better-sqlite3"] as cons
 
 export type SqliteDriver = (typeof sqliteDrivers)[number];
 
+/** Node's own driver where there is one: in Node 20, and in Node 22 before 22.13, there is none. */
+export const defaultDriver = (): SqliteDriver =>
+  process.getBuiltinModule("node:sqlite") === undefined ? "libsql" : "node:sqlite";
+
 /** An open database, for the user and for the adapter. */
 export interface DriverHandle {
   readonly client: SqliteClient;

@@ -6,7 +6,13 @@ import type { BusyRetry } from "../database/busy-retry.ts";
 import type { SqliteConnection } from "../database/connection.ts";
 import { NetworkFileSystemError } from "../database/errors.ts";
 import { applySafeSettings, type SqliteStateProvider } from "../database/provider.ts";
-import { type DriverHandle, loadDriver, type SqliteClient, type SqliteDriver } from "./drivers.ts";
+import {
+  defaultDriver,
+  type DriverHandle,
+  loadDriver,
+  type SqliteClient,
+  type SqliteDriver,
+} from "./drivers.ts";
 
 // As Linux names them in statfs(2). FUSE is not among them: it may be a network or a local disk.
 const networkFileSystems: Readonly<Record<number, string>> = {
@@ -71,7 +77,7 @@ export interface OpenFileOptions {
 /** Opens a file with settings that keep acknowledged jobs: one connection to write, another to read. */
 export const openFile = async ({
   file,
-  driver = "libsql",
+  driver = defaultDriver(),
   retryBusy,
 }: OpenFileOptions): Promise<SqliteStateProvider<SqliteFileContext>> => {
   const path = file === inMemory ? file : resolve(file);

@@ -4,7 +4,7 @@ import Database from "libsql";
 import { rm } from "node:fs/promises";
 import { isBuiltin } from "node:module";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { DriverUnavailableError } from "../database/errors.ts";
 import { createSqliteStateAdapter } from "../state-adapter.ts";
 import { claimAll, createGate, newJob } from "../testing/jobs.ts";
@@ -13,6 +13,7 @@ import { createTestFolder } from "../testing/store.ts";
 import {
   createBetterSqlite3StateProvider,
   createNodeSqliteStateProvider,
+  defaultDriver,
   type NodeSqliteDatabase,
 } from "./drivers.ts";
 
@@ -106,6 +107,18 @@ if (isBuiltin(nodeSqlite))
       },
     });
   });
+
+describe("the default driver", () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  it.each([
+    ["node:sqlite where the runtime has it", {}, nodeSqlite],
+    ["libsql elsewhere, as in Node 20", undefined, "libsql"],
+  ])("is %s", (_where, module, expected) => {
+    vi.spyOn(process, "getBuiltinModule").mockReturnValue(module as never);
+    expect(defaultDriver()).toBe(expected);
+  });
+});
 
 if (!isBuiltin(nodeSqlite))
   it("a driver that is not there is an error that names it (needs a Node without node:sqlite)", async () => {
