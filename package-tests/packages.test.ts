@@ -1,5 +1,7 @@
+import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { cpSync, existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { publint } from "publint";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { compile } from "./compile.ts";
 import { createFreshProject, entries, type FreshProject } from "./fresh-project.ts";
@@ -41,6 +43,27 @@ describe.each(publishedPackages.map(({ name }) => name))("the tarball of %s", (n
   });
 });
 
+// Modules without `exports` find the main entry only, and CommonJS gets ES modules: docs/runtimes.md lists both.
+const isExpected = (problem: { readonly kind: string; readonly resolutionKind?: string }): boolean =>
+  problem.resolutionKind === "node10" || problem.kind === "CJSResolvesToESM";
+
+describe.each(publishedPackages.map(({ name }) => name))("the manifest of %s", (name) => {
+  it("leads every module resolution to code and types (attw)", async () => {
+    const tarball = createPackageFromTarballData(readFileSync(project.tarballs.get(name)!));
+    const { types, ...result } = await checkPackage(tarball);
+    expect(types).toMatchObject({ kind: "included" });
+    const problems = "problems" in result ? result.problems : [];
+    expect(problems.filter((problem) => !isExpected(problem))).toEqual([]);
+  });
+
+  it("is as npm and bundlers want it (publint)", async () => {
+    const file = readFileSync(project.tarballs.get(name)!);
+    const tarball = file.buffer.slice(file.byteOffset, file.byteOffset + file.byteLength);
+    const { messages } = await publint({ pack: { tarball }, strict: true });
+    expect(messages).toEqual([]);
+  });
+});
+
 describe("in a fresh project", () => {
   it.each(["import", "require"])("every entry loads with %s", async (how) => {
     expect(await runWell("node", ["load-entries.mjs", how, ...entries], project.folder)).toBe("");
@@ -49,6 +72,16 @@ describe("in a fresh project", () => {
   it("the command runs", async () => {
     const command = join(project.folder, "node_modules/.bin/leasehold");
     expect(await runWell(command, ["--help"], project.folder)).toContain("Usage: leasehold");
+  });
+
+  it("the command alone reports which store to install", async () => {
+    const folder = join(project.folder, "..", "command");
+    mkdirSync(folder);
+    await project.install(folder, ["@leasehold/cli"]);
+    const command = join(folder, "node_modules/.bin/leasehold");
+    const { code, output } = await run(command, ["migrate", "--store", "sqlite:./jobs.db"], folder);
+    expect(code).toBe(4);
+    expect(output).toContain("npm install @leasehold/sqlite");
   });
 
   it("a driver that is not installed is named, with the command that installs it", async () => {

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from "node:fs";
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import { basename, join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -16,7 +16,7 @@ export interface Manifest {
 }
 
 interface Release {
-  readonly manifest: Manifest;
+  readonly manifest: Manifest & { readonly dist?: object };
   readonly tarball: () => Promise<Buffer>;
 }
 
@@ -66,24 +66,49 @@ const installedReleases = (scratch: string): Release[] => {
     .map((folder) => ({ manifest: readManifest(folder), tarball: () => packInstalled(folder, scratch) }));
 };
 
+const readBody = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString("utf8");
+};
+
+/** What `npm publish` sends: the manifest of one version, and its tarball in base64. */
+interface PublishedDocument {
+  readonly versions: Readonly<Record<string, Release["manifest"]>>;
+  readonly _attachments: Readonly<Record<string, { readonly data: string }>>;
+}
+
+const readPublished = (document: PublishedDocument): Release => {
+  const [manifest] = Object.values(document.versions);
+  const [attachment] = Object.values(document._attachments);
+  if (manifest === undefined || attachment === undefined) throw new Error("Nothing is published by this.");
+  const tarball = Buffer.from(attachment.data, "base64");
+  return { manifest, tarball: async () => tarball };
+};
+
 /**
- * An npm registry on the loopback interface with the packed packages of this repository and whatever `npm ci` has
- * installed. A project installs from it as from the real one, without a network and with nothing published.
+ * An npm registry on the loopback interface with the given packed packages of this repository and whatever `npm ci` has
+ * installed. A project installs from it as from the real one, without a network. `npm publish` adds to it.
  */
 export const startRegistry = async (
   tarballs: ReadonlyMap<string, string>,
   scratch: string,
 ): Promise<Registry> => {
   mkdirSync(scratch, { recursive: true });
-  const own = publishedPackages.map((manifest) => ({
-    manifest,
-    tarball: async () => readFileSync(tarballs.get(manifest.name)!),
-  }));
-  const releases = [...own, ...installedReleases(scratch)];
+  const own = publishedPackages
+    .filter(({ name }) => tarballs.has(name))
+    .map((manifest) => ({
+      manifest,
+      tarball: async () => readFileSync(tarballs.get(manifest.name)!),
+    }));
+  const releases: Release[] = [...own, ...installedReleases(scratch)];
 
   const describePackage = (name: string, url: string): object | undefined => {
     const versions = releases
-      .map(({ manifest }, index) => ({ ...manifest, dist: { tarball: `${url}-/${index}.tgz` } }))
+      .map(({ manifest }, index) => ({
+        ...manifest,
+        dist: { ...manifest.dist, tarball: `${url}-/${index}.tgz` },
+      }))
       .filter((manifest) => manifest.name === name);
     const [latest] = versions;
     if (latest === undefined) return undefined;
@@ -99,6 +124,12 @@ export const startRegistry = async (
     const answer = async (): Promise<void> => {
       if (path.startsWith("-/") && path.endsWith(".tgz")) {
         response.end(await releases[Number.parseInt(basename(path), 10)]!.tarball());
+        return;
+      }
+      if (request.method === "PUT") {
+        releases.push(readPublished(JSON.parse(await readBody(request)) as PublishedDocument));
+        response.statusCode = 201;
+        response.end("{}");
         return;
       }
       const description = describePackage(path, `http://${request.headers.host}/`);
