@@ -80,7 +80,7 @@ interface PublishedDocument {
 
 const readPublished = (document: PublishedDocument): Release => {
   const [manifest] = Object.values(document.versions);
-  const [attachment] = Object.values(document._attachments);
+  const [attachment] = Object.values(document["_attachments"]);
   if (manifest === undefined || attachment === undefined) throw new Error("Nothing is published by this.");
   const tarball = Buffer.from(attachment.data, "base64");
   return { manifest, tarball: async () => tarball };
