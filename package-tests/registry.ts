@@ -80,7 +80,8 @@ interface PublishedDocument {
 
 const readPublished = (document: PublishedDocument): Release => {
   const [manifest] = Object.values(document.versions);
-  const [attachment] = Object.values(document["_attachments"]);
+  // oxlint-disable-next-line no-underscore-dangle -- npm's name
+  const [attachment] = Object.values(document._attachments);
   if (manifest === undefined || attachment === undefined) throw new Error("Nothing is published by this.");
   const tarball = Buffer.from(attachment.data, "base64");
   return { manifest, tarball: async () => tarball };
