@@ -1,3 +1,4 @@
+import type * as Dashboard from "@leasehold/dashboard";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -53,7 +54,7 @@ export const loadPackage = async <T>({
   }
 };
 
-export const loadDashboard = (folder: string): Promise<typeof import("@leasehold/dashboard")> =>
+export const loadDashboard = (folder: string): Promise<typeof Dashboard> =>
   loadPackage({
     name: "@leasehold/dashboard",
     load: () => import("@leasehold/dashboard"),
