@@ -109,6 +109,8 @@ export type {
 
 export { describeJobTypes, fitsJobType, type JobTypeDescription } from "./job-types/describe.ts";
 
+export { findByShortId, isShortId, shortId } from "./jobs/short-id.ts";
+
 export { changeInput, type InputChange, replaceInput } from "./jobs/edit-input.ts";
 
 export type {

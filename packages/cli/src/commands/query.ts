@@ -1,9 +1,9 @@
-import type { AnyJob, AnyJobSequence, JobStatus } from "leasehold";
+import { type AnyJob, type AnyJobSequence, type JobStatus, shortId } from "leasehold";
 import { type FilterOptions, toFilter } from "../options/job-choice.ts";
 import { type ExitCode, exitCodes } from "../output/exit-codes.ts";
 import { renderInspection } from "../output/inspection.ts";
 import { renderJobs, renderSequences } from "../output/job-tables.ts";
-import { oneLine, shortId } from "../output/text.ts";
+import { oneLine } from "../output/text.ts";
 import { requireJob, wholeId } from "../store/find-job.ts";
 import type { CommandContext } from "./context.ts";
 

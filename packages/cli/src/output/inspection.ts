@@ -1,17 +1,15 @@
-import type { AnyJob, AnyJobSequence, JobAttempt, JobExplanation, StoredError } from "leasehold";
+import {
+  type AnyJob,
+  type AnyJobSequence,
+  type JobAttempt,
+  type JobExplanation,
+  shortId,
+  type StoredError,
+} from "leasehold";
 import { formatDuration } from "leasehold/adapter";
 import { colourStatus, jobDetail, renderAttempts } from "./job-tables.ts";
 import type { Colours, Output } from "./output.ts";
-import {
-  formatMoment,
-  hangingIndent,
-  oneLine,
-  printable,
-  shorten,
-  shortId,
-  textWidth,
-  wrap,
-} from "./text.ts";
+import { formatMoment, hangingIndent, oneLine, printable, shorten, textWidth, wrap } from "./text.ts";
 
 export interface Inspection {
   readonly job: AnyJob;
@@ -106,9 +104,12 @@ export const renderInspection = (
   const idFor = (id: string): string => (output.columns < roomForIds ? shortId(oneLine(id)) : oneLine(id));
   const jobLine = (related: AnyJob): string => {
     const id = idFor(related.id);
-    const typeName = shorten(oneLine(related.typeName), longestName);
+    const typeName = shorten(
+      oneLine(related.typeName),
+      Math.min(longestName, Math.max(8, room - textWidth(id) - related.status.length - 6)),
+    );
     const used = [id, related.status, typeName].reduce((sum, text) => sum + textWidth(text) + 2, 2);
-    const detail = shorten(oneLine(jobDetail(related, now)), Math.max(8, room - used));
+    const detail = shorten(oneLine(jobDetail(related, now)), Math.max(0, room - used));
     return `${related.id === job.id ? "→" : " "} ${id}  ${colourStatus(colours, related.status)}  ${typeName}  ${colours.dim(detail)}`.trimEnd();
   };
 

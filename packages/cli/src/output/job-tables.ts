@@ -1,8 +1,15 @@
-import type { AnyJob, AnyJobSequence, JobAttempt, JobAttemptOutcome, JobStatus } from "leasehold";
+import {
+  type AnyJob,
+  type AnyJobSequence,
+  type JobAttempt,
+  type JobAttemptOutcome,
+  type JobStatus,
+  shortId,
+} from "leasehold";
 import { formatDuration } from "leasehold/adapter";
 import type { Colours } from "./output.ts";
 import { type Column, renderTable, type Screen } from "./table.ts";
-import { formatMoment, oneLine, shorten, shortId } from "./text.ts";
+import { formatMoment, oneLine, shorten } from "./text.ts";
 
 const colourOutcome = (colours: Colours, outcome: JobAttemptOutcome, text: string): string => {
   switch (outcome) {

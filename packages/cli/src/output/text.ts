@@ -52,12 +52,6 @@ export const shorten = (text: string, width: number): string => {
   return `${kept}…`;
 };
 
-const ends = 8;
-
-/** An id for a narrow terminal: the first half of the time it was made at, and random digits. Commands take it as it is. */
-export const shortId = (id: string): string =>
-  id.length <= 2 * ends + 1 ? id : `${id.slice(0, ends)}…${id.slice(-ends)}`;
-
 /** Breaks lines between words to fit a width. A word that is longer stays in one piece, so that it can be copied. */
 export const wrap = (text: string, width: number): string =>
   text

@@ -4,6 +4,7 @@ import {
   createLeasehold,
   defineUnionJobTypes,
   type JobAttempt,
+  shortId,
 } from "leasehold";
 import { setTimeout as sleep } from "node:timers/promises";
 import pc from "picocolors";
@@ -14,7 +15,7 @@ import type { AnyDefinitions, AnyLeasehold } from "../store/store.ts";
 import { renderInspection } from "./inspection.ts";
 import { renderJobs } from "./job-tables.ts";
 import { createOutput } from "./output.ts";
-import { oneLine, shorten, shortId, textWidth, wrap } from "./text.ts";
+import { oneLine, shorten, textWidth, wrap } from "./text.ts";
 
 const colours = pc.createColors(false);
 

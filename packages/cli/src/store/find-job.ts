@@ -1,4 +1,4 @@
-import { type AnyJob, JobNotFoundError } from "leasehold";
+import { type AnyJob, findByShortId, isShortId, JobNotFoundError } from "leasehold";
 import type { LeaseholdConfig } from "../config/config.ts";
 import { CliError, exitCodes } from "../output/exit-codes.ts";
 import type { AnyLeasehold } from "./store.ts";
@@ -15,57 +15,14 @@ const getJob = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | und
   }
 };
 
-const shortForm = /^(\S{4,}?)(?:…|\.\.\.?)(\S{4,})$/;
-// The first eight digits of a UUID of version 7 are its time without the last 16 bits.
-const timeStep = 2 ** 16;
-// Ids contain the time of the starting process, jobs have the store's time.
-const clockToleranceMs = 600_000;
-
-const pageSize = 1_000;
-
-const mostPages = 20;
-
-type Filter = Parameters<AnyLeasehold["jobs"]["list"]>[0];
-
-const windowOf = (head: string): Filter => {
-  if (!/^[0-9a-f]{8}/i.test(head)) return {};
-  const from = Number.parseInt(head.slice(0, 8), 16) * timeStep;
-  return {
-    createdFrom: new Date(from - clockToleranceMs),
-    createdBefore: new Date(from + timeStep + clockToleranceMs),
-  };
-};
-
-const refuseShort = (id: string, problem: string): never => {
-  throw new CliError("AmbiguousId", `${id} ${problem}.`, {
+/** By its short id, as narrow terminals and the dashboard show it. */
+const findByEnds = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> => {
+  const [job, other] = await findByShortId(leasehold, id);
+  if (other === undefined) return job;
+  throw new CliError("AmbiguousId", `${id} is the short form of several ids.`, {
     exitCode: exitCodes.notFound,
     hint: "Give the whole id: `leasehold list --json` has it, and so has a wider terminal.",
   });
-};
-
-/**
- * By the beginning and end of its id, as narrow terminals show it, among the jobs of the time that the id contains.
- */
-const findByEnds = async (leasehold: AnyLeasehold, id: string): Promise<AnyJob | undefined> => {
-  const [, head = "", tail = ""] = shortForm.exec(id) ?? [];
-  if (head === "") return undefined;
-  const matches: AnyJob[] = [];
-  let cursor: string | null = null;
-  for (let page = 0; page < mostPages; page += 1) {
-    const listing: Awaited<ReturnType<AnyLeasehold["jobs"]["list"]>> = await leasehold.jobs.list({
-      ...windowOf(head),
-      limit: pageSize,
-      cursor,
-    });
-    matches.push(...listing.jobs.filter((job) => job.id.startsWith(head) && job.id.endsWith(tail)));
-    cursor = listing.cursor;
-    if (cursor === null) break;
-  }
-  if (matches.length > 1) return refuseShort(id, "is the short form of several ids");
-  if (matches.length === 0 && cursor !== null) {
-    return refuseShort(id, `is not among ${pageSize * mostPages} jobs of that time`);
-  }
-  return matches[0];
 };
 
 /** A job by its id, whole or shortened; undefined when there is none, or could not be one of that id. */
@@ -92,7 +49,7 @@ export const findJobs = async (
 
 /** The whole id, where a shortened one was given. */
 export const wholeId = async (leasehold: AnyLeasehold, id: string): Promise<string> =>
-  shortForm.test(id) ? ((await findJob(leasehold, id))?.id ?? id) : id;
+  isShortId(id) ? ((await findJob(leasehold, id))?.id ?? id) : id;
 
 type ConfiguredTypes = LeaseholdConfig["jobTypes"];
 

@@ -146,6 +146,8 @@ export interface JobFilterOptions<
   TStatus extends JobStatus = JobStatus,
 > {
   readonly id?: OneOrMany<TJobId> | undefined;
+  /** The beginning of the id. The primary key finds the jobs, if ids are UUIDs. */
+  readonly idPrefix?: string | undefined;
   readonly status?: OneOrMany<TStatus> | undefined;
   readonly queue?: OneOrMany<string> | undefined;
   readonly typeName?: OneOrMany<TTypeName> | undefined;
@@ -209,12 +211,13 @@ const many = (
 const one = (
   kind: JobFilterField["kind"],
   stored: keyof JobFilter,
-  flag: string,
+  flag: string | null,
   description: string,
 ): Omit<JobFilterField, "name"> => ({ stored, kind, many: false, flag, description });
 
 const fieldTable: FieldTable = {
   id: many("id", "ids", null, "jobs with this id"),
+  idPrefix: one("text", "idPrefix", null, "jobs whose id begins with this"),
   status: many(
     "status",
     "statuses",
@@ -323,9 +326,10 @@ export const pickJobFilter = (options: Record<string, unknown>): Record<string, 
 
 /** Leaves the dashboard's actions out, unless the filter names them: by id, by tree, by queue or by type. */
 export const listedBy = (filter: JobFilter): ((job: { readonly queue: string }) => boolean) => {
-  const { ids, rootSequenceId, queues, typeNames, sequenceTypeNames } = filter;
+  const { ids, idPrefix, rootSequenceId, queues, typeNames, sequenceTypeNames } = filter;
   const namesActions =
     ids !== undefined ||
+    idPrefix !== undefined ||
     rootSequenceId !== undefined ||
     queues?.includes(actionQueue) ||
     typeNames?.includes(actionTypeName) ||

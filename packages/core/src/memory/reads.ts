@@ -12,6 +12,7 @@ const isWithin = (from: number | undefined, before: number | undefined, time: nu
 
 const matches = ({ row, fingerprint }: JobRecord, filter: JobFilter): boolean =>
   isOneOf(filter.ids, row.id) &&
+  (filter.idPrefix === undefined || row.id.startsWith(filter.idPrefix)) &&
   isOneOf(filter.statuses, row.status) &&
   isOneOf(filter.queues, row.queue) &&
   isOneOf(filter.typeNames, row.typeName) &&

@@ -15,14 +15,14 @@ type FilterOptions = Required<JobFilterOptions<Record<string, never>, string>>;
 /** Of one value or several: several. */
 type QueryValue<T> = Extract<T, readonly unknown[]> extends never ? T : Extract<T, readonly unknown[]>;
 
-type QueryName = Exclude<JobFilterField["name"], "id" | "status" | "sequenceId">;
+type QueryName = Exclude<JobFilterField["name"], "id" | "idPrefix" | "status" | "sequenceId">;
 
 /** The filters of jobs, in addresses and in plans. */
 export type JobFilterQuery = {
   readonly [TName in QueryName]: QueryValue<NonNullable<FilterOptions[TName]>> | undefined;
 };
 
-const ownFields: ReadonlySet<string> = new Set(["id", "status", "sequenceId"]);
+const ownFields: ReadonlySet<string> = new Set(["id", "idPrefix", "status", "sequenceId"]);
 
 /** Fields of the query and of plans; statuses and ids have their own. */
 export const queryFields: readonly JobFilterField[] = jobFilterFields.filter(

@@ -1,4 +1,4 @@
-import type { AnyJob, JobExplanation } from "leasehold";
+import { type AnyJob, findByShortId, isShortId, type JobExplanation } from "leasehold";
 import { actionQueue } from "leasehold/adapter";
 import {
   dueTimes,
@@ -16,7 +16,7 @@ import {
   type JobRow,
   type StoredError,
 } from "../answers/jobs.ts";
-import { notFound } from "../http/errors.ts";
+import { HttpError, notFound } from "../http/errors.ts";
 import { oneOf, optional, text, whole, withDefault } from "../http/fields.ts";
 import { toJson } from "../http/leasehold.ts";
 import { hide, type RedactionPlace, type Viewer } from "../http/rights.ts";
@@ -189,7 +189,12 @@ export const listJobs: Route = get({
 });
 
 export const requireJob = async ({ leasehold }: Services, id: string): Promise<AnyJob> => {
-  const job = await leasehold.jobs.get({ id });
+  const [short, other] = isShortId(id) ? await findByShortId(leasehold, id) : [];
+  if (other !== undefined)
+    throw new HttpError(409, "ambiguous_id", "This is the short form of several ids.", {
+      hint: "Pass the whole id.",
+    });
+  const job = short ?? (await leasehold.jobs.get({ id }));
   if (job === undefined) throw notFound("job with this id; it may have been deleted");
   return job;
 };

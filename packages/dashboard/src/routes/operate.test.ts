@@ -1,4 +1,4 @@
-import { createLeasehold, defineJobTypes, UnrecoverableJobError } from "leasehold";
+import { createLeasehold, defineJobTypes, shortId, UnrecoverableJobError } from "leasehold";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createDashboard } from "../create-dashboard.ts";
@@ -243,4 +243,14 @@ describe.each([inProcess(), sqlite(), postgres()])("the work of an operator over
     expect((await act("plans/edit", plan)).body.error.message).toContain("redrive");
     await end();
   });
+});
+
+it("opens a job by the short form of its id", async () => {
+  const { leasehold, read } = await openShop(["read"]);
+  const { id } = await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" } });
+  expect((await read(`jobs/${encodeURIComponent(shortId(id))}`)).body.job.id).toBe(id);
+  for (const twin of ["a-long-beginning-1-end-of-it", "a-long-beginning-2-end-of-it"])
+    await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" }, id: twin });
+  const refused = await read(`jobs/${encodeURIComponent("a-long-beginn…-of-it")}`);
+  expect([refused.status, refused.body.error.code]).toEqual([409, "ambiguous_id"]);
 });

@@ -22,10 +22,13 @@ const within = (from: number | undefined, before: number | undefined): Document 
 const oneOf = (values: readonly string[] | undefined): Document | undefined =>
   values === undefined ? undefined : { $in: [...values] };
 
+const startingWith = (prefix: string | undefined): Document | undefined =>
+  prefix === undefined ? undefined : { $gte: prefix, $lt: `${prefix}\u{10ffff}` };
+
 /** Every value is compared as a value, never read as an operator. */
 const toMongoFilter = (filter: JobFilter): Document => {
   const conditions: Record<string, Document | undefined> = {
-    _id: oneOf(filter.ids),
+    _id: oneOf(filter.ids) ?? startingWith(filter.idPrefix),
     status: oneOf(filter.statuses),
     queue: oneOf(filter.queues),
     typeName: oneOf(filter.typeNames),
@@ -110,6 +113,7 @@ const readPage = async (
 /** Filters that leave few jobs. The server finds the index for them. */
 const narrow: readonly (keyof JobFilter)[] = [
   "ids",
+  "idPrefix",
   "sequenceId",
   "rootSequenceId",
   "deduplicationKeys",

@@ -6,6 +6,12 @@ import type { Tables } from "../database/tables.ts";
 /** The recurring job in the text that core has written, as it is indexed. */
 const recurringJobId = `((j.recurrence::jsonb ->> 'id') COLLATE "C")`;
 
+const uuidLength = 36;
+
+/** The first or the last UUID that begins with a text. */
+const uuidBound = (prefix: string, digit: "0" | "f"): string =>
+  prefix + "00000000-0000-0000-0000-000000000000".slice(prefix.length, uuidLength).replaceAll("0", digit);
+
 type Param = SqlStatement["params"][number];
 
 /** The conditions of a filter on the table `j`, with their parameters. There is always at least one. */
@@ -40,6 +46,15 @@ export const filterConditions = (
   };
 
   oneOf(filter.ids?.filter(isId), "id", idType);
+  if (filter.idPrefix !== undefined) {
+    const [first, last] = [uuidBound(filter.idPrefix, "0"), uuidBound(filter.idPrefix, "f")];
+    if (idType !== "uuid") add(filter.idPrefix, (prefix) => `starts_with(j.id::text, ${prefix}::text)`);
+    else if (!isId(first)) conditions.push("false");
+    else {
+      add(first, (id) => `j.id >= ${id}::uuid`);
+      add(last, (id) => `j.id <= ${id}::uuid`);
+    }
+  }
   oneOf(filter.statuses, "status", `${schema}.job_status`);
   oneOf(filter.queues, "queue");
   oneOf(filter.typeNames, "type_name");

@@ -108,6 +108,7 @@ const listByCreation = async (database: Database, call: ListCall): Promise<JobPa
 /** Whether an index has the jobs of the filter, so that there are not many to sort. */
 const isNarrow = ({
   ids,
+  idPrefix,
   sequenceTypeNames,
   deduplicationKeys,
   sequenceId,
@@ -118,6 +119,7 @@ const isNarrow = ({
   inputContains,
 }: JobFilter): boolean =>
   ids !== undefined ||
+  idPrefix !== undefined ||
   (sequenceTypeNames !== undefined && deduplicationKeys !== undefined) ||
   sequenceId !== undefined ||
   rootSequenceId !== undefined ||

@@ -43,6 +43,8 @@ export const toCondition = (filter: JobFilter, tables: Tables): Condition => {
   };
 
   addList("j.id", filter.ids);
+  if (filter.idPrefix !== undefined)
+    add("j.id >= ? AND j.id < ?", filter.idPrefix, `${filter.idPrefix}\u{10ffff}`);
   // SQLite uses the index of a status only if the status is in the text of the statement. Only known statuses go there.
   const [status, ...otherStatuses] = filter.statuses ?? [];
   if (status !== undefined && otherStatuses.length === 0 && isStatus(status)) add(`j.status = '${status}'`);
@@ -82,8 +84,8 @@ export const toCondition = (filter: JobFilter, tables: Tables): Condition => {
   return { sql: parts.join(" AND "), values };
 };
 
-const namesJobs = ({ ids, sequenceId, rootSequenceId }: JobFilter): boolean =>
-  ids !== undefined || sequenceId !== undefined || rootSequenceId !== undefined;
+const namesJobs = ({ ids, idPrefix, sequenceId, rootSequenceId }: JobFilter): boolean =>
+  ids !== undefined || idPrefix !== undefined || sequenceId !== undefined || rootSequenceId !== undefined;
 
 /** Whether an index leads to the jobs of the filter, so that few jobs are read. */
 export const isNarrow = (filter: JobFilter): boolean =>

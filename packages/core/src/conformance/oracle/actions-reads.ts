@@ -50,6 +50,7 @@ const fits = ({ fingerprints: ofJobs }: ModelStore, job: ModelJob, filter: JobFi
   (filter.failureReasons === undefined ||
     (job.failureReason !== null && filter.failureReasons.includes(job.failureReason))) &&
   (filter.fingerprints?.includes(ofJobs.get(job.id) ?? "none") ?? true) &&
+  (filter.idPrefix === undefined || job.id.startsWith(filter.idPrefix)) &&
   (filter.leasedBy?.includes(job.leasedBy ?? "nobody") ?? true) &&
   (filter.inputContains === undefined || job.input.includes(filter.inputContains)) &&
   isWithin(job.createdAt, filter.createdFrom, filter.createdBefore) &&

@@ -19,6 +19,8 @@ export interface JobFilter {
   /** Only the first job of each sequence, or of each tree. It need not be faster than a look at every job. */
   readonly firstOf?: "sequence" | "tree" | undefined;
   readonly failureReasons?: readonly FailureReason[] | undefined;
+  /** Jobs whose id begins with this. The primary key finds them, if ids are UUIDs. */
+  readonly idPrefix?: string | undefined;
   /** Of failed jobs: what they failed from. Only for stores with the part `history`, and to be found by an index. */
   readonly fingerprints?: readonly string[] | undefined;
   /** Of running jobs: the workers that hold them. */

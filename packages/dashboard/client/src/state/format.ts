@@ -79,8 +79,8 @@ export const formatTime = (iso: string, now: number, { seconds = true } = {}): s
 export const zoneName = (): string =>
   zone.value === "utc" ? "UTC" : (new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "local time");
 
-/** The first and last characters: ids created at the same time begin alike. */
-export const shortId = (id: string): string => (id.length <= 14 ? id : `${id.slice(0, 8)}…${id.slice(-4)}`);
+/** As the command line shows it. Every page, the search and every command takes it. */
+export const shortId = (id: string): string => (id.length <= 20 ? id : `${id.slice(0, 13)}…${id.slice(-6)}`);
 
 const reasons: Readonly<Record<string, string>> = {
   attempts_exhausted: "no attempts left",

@@ -166,6 +166,18 @@ export const describeReads = ({ test, testAlone }: StateSuite): void => {
     }
   });
 
+  test("a filter by the beginning of the id finds the jobs that have it", async (scenario) => {
+    const jobs = await scenario.startMany([{ input: "1" }, { input: "2" }, { input: "3" }]);
+    const { id } = jobs[1]!;
+    for (const length of [1, 8, 13, 18, id.length]) {
+      const idPrefix = id.slice(0, length);
+      const expected = jobs.filter((job) => job.id.startsWith(idPrefix)).map(({ input }) => input);
+      assert.deepEqual(await inputsFor(scenario, { idPrefix }), expected.sort(), idPrefix);
+    }
+    assert.deepEqual(await inputsFor(scenario, { idPrefix: `${id}0` }), []);
+    assert.deepEqual(await inputsFor(scenario, { idPrefix: "%" }), []);
+  });
+
   test("a filter by worker finds the jobs that it holds now", async (scenario) => {
     const { adapter, queue, run, end } = scenario;
     const start = async (input: string, workerId: string): Promise<StateJob> =>
