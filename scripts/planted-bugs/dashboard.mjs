@@ -88,6 +88,30 @@ plant("dashboard/src/routes/actions.ts", [
   ],
 ]);
 
+plant("dashboard/src/routes/tree.ts", [
+  [
+    "a blocker that has continued is drawn as a circle",
+    ["waitsFor.has(`${job.originId} ${job.sequenceId}`)", "waitsFor.has(`${job.originId} ${job.id}`)"],
+  ],
+  [
+    "the last job of a large tree is taken from the newest",
+    ["if (jobs.length === 0) return last;", "if (last) return last;"],
+  ],
+  ["a large tree ends where it is cut", ["for (const job of jobs) add(job, -1);", "others.clear();"]],
+]);
+
+plant("dashboard/src/actions/preview.ts", [
+  [
+    "a plan is silent about what fails with it",
+    ["for (const id of part.failedIds ?? []) failed.add(id);", ""],
+  ],
+  [
+    "a plan forgets what goes on",
+    ["isExact ? await countRest(", "isExact && failed.size < 0 ? await countRest("],
+  ],
+  ["a large plan counts what it looked at", ["await countAll(leasehold, choice)", "changed.length"]],
+]);
+
 plant("dashboard/src/http/rights.ts", [
   ["a rule decides about keys of no certain job", ["(job === null && rule !== undefined)", "false"]],
   [

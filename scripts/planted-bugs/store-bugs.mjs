@@ -27,6 +27,8 @@ export const stores = {
       "packages/dashboard/src/routes/jobs.test.ts",
       "packages/dashboard/src/routes/redaction.test.ts",
       "packages/dashboard/src/routes/corpus.test.ts",
+      "packages/dashboard/src/routes/tree.test.ts",
+      "packages/dashboard/src/actions/action.test.ts",
       "packages/dashboard/src/http/attacks.test.ts",
     ],
     only: "",

@@ -87,7 +87,7 @@ export type {
   PageOptions,
 } from "./jobs/api/query.ts";
 export { type JobFilterField, jobFilterFields, type JobFilterOptions } from "./jobs/filter.ts";
-export type { JobExplanation } from "./doctor/explain.ts";
+export type { ExplanationLink, JobExplanation } from "./doctor/explain.ts";
 
 export type {
   DeclaredRecurringJob,

@@ -95,6 +95,16 @@ const cancelSkipTexts: Readonly<Record<Skipped<CancelReport<string>>["reason"], 
   not_found: "does not exist",
 };
 
+/** Jobs that wait for the cancelled ones, without those that are cancelled themselves. */
+const countFailed = (changed: readonly Changed<CancelReport<string>>[]): number => {
+  const failed = new Set(changed.flatMap(({ failedIds }) => failedIds));
+  for (const { id } of changed) failed.delete(id);
+  return failed.size;
+};
+
+const describeCascade = (failed: number, dryRun: boolean): string =>
+  `${plural(failed, "job")} that ${failed === 1 ? "waits" : "wait"} for them ${dryRun ? "would fail" : "failed"} with blocker_failed.`;
+
 /** Takes ids of sequences, and of any job in one, or a filter of unfinished jobs. */
 export const cancel = async (
   context: CommandContext,
@@ -116,13 +126,19 @@ export const cancel = async (
               );
         return { changed, skipped: [...skipped, ...notFound(missing)] };
       },
-      question: ({ changed }) =>
-        `Cancel ${plural(changed.length, "sequence")}${withChildren === true ? ", with the children" : ""}?`,
+      question: ({ changed }) => {
+        const children = withChildren === true ? ", with the children" : "";
+        const failed = countFailed(changed);
+        const cascade = failed === 0 ? "" : ` ${describeCascade(failed, true)}`;
+        return `Cancel ${plural(changed.length, "sequence")}${children}?${cascade}`;
+      },
       show: ({ changed, skipped }, dryRun) => {
         if (output.json) return output.printJson({ dryRun, changed, skipped });
         if (changed.length + skipped.length === 0) return output.note("No jobs.");
         for (const { id } of changed) output.print(`${id}  ${dryRun ? "would be cancelled" : "cancelled"}`);
         for (const { id, reason: why } of skipped) output.print(`${id}  ${cancelSkipTexts[why]}`);
+        const failed = countFailed(changed);
+        if (failed > 0) output.note(describeCascade(failed, dryRun));
       },
     });
     return exitCodeOf(missing);

@@ -120,14 +120,25 @@ export const renderInspection = (
       : "Why it is where it is",
     lines(printable(explanation.summary)),
   );
-  if (explanation.state === "blocked" && explanation.chain.length > 0)
+  const links = "chain" in explanation ? explanation.chain : [];
+  const holders = explanation.state === "throttled" ? explanation.holders : [];
+  const nameOf = (typeName: string): string => shorten(oneLine(typeName), longestName);
+  if (links.length + holders.length > 0)
     section(
       "Held up by",
-      explanation.chain
-        .map(({ jobId, typeName, reason }) => {
-          const name = shorten(oneLine(typeName), longestName);
-          return lines(`${idFor(jobId)} ${name} ${printable(reason)}`, margin);
-        })
+      [
+        ...links.map(
+          ({ jobId, typeName, reason }) => `${idFor(jobId)} ${nameOf(typeName)} ${printable(reason)}`,
+        ),
+        // A job that comes first in its group and runs is the first link.
+        ...holders
+          .filter(({ jobId }) => links[0]?.jobId !== jobId)
+          .map(({ jobId, typeName, leasedBy, since }) => {
+            const length = formatDuration(now - since.getTime());
+            return `${idFor(jobId)} ${nameOf(typeName)} runs on worker ${printable(leasedBy)} for ${length}`;
+          }),
+      ]
+        .map((line) => lines(line, margin))
         .join("\n"),
     );
   section(

@@ -1,7 +1,10 @@
+import { formatDuration, plural } from "../base/format.ts";
 import type { StartEstimate, JobsAhead } from "../history/statistics.ts";
 import type { StateJob } from "../store/contract/job.ts";
 import type { Throttle, ThrottleReason } from "../store/contract/limits.ts";
-import type { JobExplanation } from "./explain.ts";
+import type { ExplanationLink, JobExplanation } from "./explain.ts";
+
+type Throttled = Extract<JobExplanation, { state: "throttled" }>;
 
 // The sentences of an explanation. An advice names only what changes the state of the job; tests follow each of them.
 
@@ -24,15 +27,37 @@ const countAhead = ({ aheadInQueue, aheadCapped }: JobsAhead, job: StateJob): st
   return `${count} ${aheadInQueue === 1 ? "job" : "jobs"} ahead of it in ${placeOf(job)}`;
 };
 
-export const describeThrottle = (throttle: Throttle, job: StateJob, ahead: JobsAhead): string => {
+/** Which workers run the jobs that hold the slots, and for how long. */
+const describeHolders = (holders: Throttled["holders"], now: number): string => {
+  const [longest] = holders;
+  if (longest === undefined) return "";
+  const others = new Set(holders.map(({ leasedBy }) => leasedBy)).size - 1;
+  const workers =
+    others === 0 ? longest.leasedBy : `${longest.leasedBy} and ${plural(others, "other worker")}`;
+  return `${workers} for ${holders.length === 1 ? "" : "up to "}${formatDuration(now - longest.since.getTime())}`;
+};
+
+/** The reasons of what it waits for, one after the other. */
+export const describeChain = (chain: readonly ExplanationLink[]): string =>
+  chain.map(({ reason }) => `which ${reason}`).join(", ");
+
+export const describeThrottle = (
+  throttle: Throttle,
+  job: StateJob,
+  ahead: JobsAhead,
+  { holders, chain }: Pick<Throttled, "holders" | "chain">,
+  now: number,
+): string => {
   const { by, limit, inUse, claimableAt, jobIds } = throttle;
+  const on = holders.length === 0 ? "" : `, on ${describeHolders(holders, now)}`;
+  const first = chain.length === 0 ? "" : `, ${describeChain(chain)}`;
   const scope = capitalized(scopeOf(throttle));
   const summaries: Record<ThrottleReason, string> = {
     paused: `${scope} is paused${claimableAt === null ? "" : ` until ${when(claimableAt)}`}. Resume it with limits.resume.`,
-    concurrency: `${scope} may have ${limit} running at once, and ${inUse} are running. Raise the limit with limits.set, or cancel one of the running jobs.`,
+    concurrency: `${scope} may have ${limit} running at once, and ${inUse} are running${on}. Raise the limit with limits.set, or cancel one of the running jobs.`,
     rate: `${scope} has had all the starts that its rate of ${limit} allows; the next is possible at ${when(claimableAt)}.`,
     stopped: `${scope} stopped when job ${jobIds[0]} failed. Redrive or delete that job, or resume the group with limits.resume.`,
-    order: `${scope} runs one job at a time, in order, and job ${jobIds[0]} comes first.`,
+    order: `${scope} runs one job at a time, in order, and job ${jobIds[0]} comes first${first}.`,
   };
   const others = ahead.aheadInQueue === 0 ? "" : ` It has ${countAhead(ahead, job)}.`;
   return `It is throttled. ${summaries[by]}${others}`;
@@ -60,13 +85,13 @@ export const describeRunnable = (
     : `It is first in ${place}. If it stays there, the workers that serve it (${workers}) are busy.`;
 };
 
-const throttleReasons: Record<
-  ThrottleReason,
-  (throttle: Extract<JobExplanation, { state: "throttled" }>) => string
-> = {
+const throttleReasons: Record<ThrottleReason, (throttle: Throttled, now: number) => string> = {
   paused: ({ scope, claimableAt }) =>
     `waits for ${scopeOf(scope)}, which is paused${claimableAt === null ? "" : ` until ${when(claimableAt.getTime())}`}`,
-  concurrency: ({ scope, limit, inUse }) => `waits for ${scopeOf(scope)}: ${inUse} of ${limit} slots in use`,
+  concurrency: ({ scope, limit, inUse, holders }, now) => {
+    const held = holders.length === 0 ? "in use" : `held by ${describeHolders(holders, now)}`;
+    return `waits for ${scopeOf(scope)}: ${inUse} of ${limit} slots ${held}`;
+  },
   rate: ({ scope, claimableAt }) =>
     `waits for the rate of ${scopeOf(scope)} until ${when(claimableAt?.getTime() ?? null)}`,
   stopped: ({ scope, jobIds }) => `waits for ${scopeOf(scope)}, which stopped when job ${jobIds[0]} failed`,
@@ -74,7 +99,7 @@ const throttleReasons: Record<
 };
 
 /** Why a job has not completed, as the end of "It waits for …, which". */
-export const describeReason = (explanation: JobExplanation, job: StateJob): string => {
+export const describeReason = (explanation: JobExplanation, job: StateJob, now: number): string => {
   switch (explanation.state) {
     case "runnable": {
       if (explanation.workers === 0)
@@ -84,7 +109,7 @@ export const describeReason = (explanation: JobExplanation, job: StateJob): stri
         : `waits with ${countAhead(explanation, job)}`;
     }
     case "throttled":
-      return throttleReasons[explanation.by](explanation);
+      return throttleReasons[explanation.by](explanation, now);
     case "workerless":
       return "waits to be completed from outside";
     case "expired":

@@ -10,9 +10,19 @@ import { viewFailure, viewFields } from "../jobs/view.ts";
 import type { JobThrottle } from "../limits/api.ts";
 import type { CountAheadCall } from "../store/contract/claims.ts";
 import type { StateJob } from "../store/contract/job.ts";
+import type { Throttle } from "../store/contract/limits.ts";
 import { JobNotFoundError } from "../store/errors.ts";
 import { expiresAt } from "../store/rules/edits.ts";
-import { describeReason, describeRunnable, describeThrottle, when } from "./explain-words.ts";
+import { describeChain, describeReason, describeRunnable, describeThrottle, when } from "./explain-words.ts";
+
+/** A job that another one waits for, in the chain of an explanation. */
+export interface ExplanationLink<TJobId extends string = string> {
+  readonly jobId: TJobId;
+  readonly typeName: AnyJobSequence["typeName"];
+  readonly state: JobExplanation["state"];
+  /** Why this job has not completed, such as `waits for queue "media": 6 of 6 slots in use, by web-a for 36m`. */
+  readonly reason: string;
+}
 
 /** An answer to "why is this job not running?" */
 export type JobExplanation<TJobId extends string = string> = {
@@ -59,6 +69,15 @@ export type JobExplanation<TJobId extends string = string> = {
       readonly aheadInQueue: number;
       readonly aheadCapped: boolean;
       readonly expiresAt: Date | null;
+      /** The running jobs among `jobIds`, the longest first: they hold the slots, or run before it. */
+      readonly holders: readonly {
+        readonly jobId: TJobId;
+        readonly typeName: AnyJobSequence["typeName"];
+        readonly leasedBy: string;
+        readonly since: Date;
+      }[];
+      /** The reasons of the job that comes first in its group, or that stopped it; as for blocked jobs. */
+      readonly chain: readonly ExplanationLink<TJobId>[];
     } & JobThrottle<TJobId>)
   | {
       readonly state: "scheduled";
@@ -86,13 +105,7 @@ export type JobExplanation<TJobId extends string = string> = {
        * The reasons of its blockers, followed to the end: each link waits for the next. Where several blockers are open, one
        * that does not run is followed. Of at most 10 links.
        */
-      readonly chain: readonly {
-        readonly jobId: TJobId;
-        readonly typeName: AnyJobSequence["typeName"];
-        readonly state: JobExplanation["state"];
-        /** Why this job has not completed, such as `waits for queue "media": 6 of 6 slots in use`. */
-        readonly reason: string;
-      }[];
+      readonly chain: readonly ExplanationLink<TJobId>[];
     }
   | {
       readonly state: "running";
@@ -158,7 +171,7 @@ const explainStatus = async (
     case "blocked":
       return explainBlocked(engine, ctx, job, above);
     case "pending":
-      return explainPending(engine, ctx, job);
+      return explainPending(engine, ctx, job, above);
     case "running":
       return explainRunning(job, await engine.store.getTime({ ctx }));
     case "completed":
@@ -204,8 +217,6 @@ const findFailedBlocker = async (
   return found;
 };
 
-type Link = Extract<JobExplanation, { state: "blocked" }>["chain"][number];
-
 const explainBlocked = async (
   engine: Engine,
   ctx: object | undefined,
@@ -225,10 +236,7 @@ const explainBlocked = async (
     [...above, job.id],
   );
   const [first] = chain;
-  const because =
-    first === undefined
-      ? ""
-      : ` It waits for ${first.typeName}, ${chain.map(({ reason }) => `which ${reason}`).join(", ")}.`;
+  const because = first === undefined ? "" : ` It waits for ${first.typeName}, ${describeChain(chain)}.`;
   return {
     state: "blocked",
     by: open,
@@ -243,18 +251,43 @@ const followBlocker = async (
   ctx: object | undefined,
   jobs: readonly StateJob[],
   above: readonly string[],
-): Promise<Link[]> => {
+): Promise<ExplanationLink[]> => {
   const job = jobs.find(({ status }) => status !== "running") ?? jobs[0];
   // No job waits for itself. Should a store contain such a circle, the chain ends there.
   if (job === undefined || above.length > mostLinks || above.includes(job.id)) return [];
   const explanation = { jobId: job.id, ...(await explainStatus(engine, ctx, job, above)) } as JobExplanation;
+  const now = await engine.store.getTime({ ctx });
   const link = {
     jobId: job.id,
     typeName: job.typeName,
     state: explanation.state,
-    reason: describeReason(explanation, job),
+    reason: describeReason(explanation, job, now),
   };
-  return explanation.state === "blocked" ? [link, ...explanation.chain] : [link];
+  return "chain" in explanation ? [link, ...explanation.chain] : [link];
+};
+
+type Throttled = Extract<JobExplanation, { state: "throttled" }>;
+
+/** What a throttled job waits for: the jobs that hold the slots, or the job that comes first and its reasons. */
+const followThrottle = async (
+  engine: Engine,
+  ctx: object | undefined,
+  { by, jobIds }: Throttle,
+  above: readonly string[],
+): Promise<Pick<Throttled, "holders" | "chain">> => {
+  if (jobIds.length === 0) return { holders: [], chain: [] };
+  const jobs = (await engine.store.getJobs({ ctx, jobIds })).filter((job) => job !== undefined);
+  const holders = jobs
+    .filter(({ status }) => status === "running")
+    .map((job) => ({
+      jobId: job.id,
+      typeName: job.typeName,
+      leasedBy: job.leasedBy!,
+      since: new Date(job.lastAttemptAt!),
+    }))
+    .sort((a, b) => a.since.getTime() - b.since.getTime());
+  const first = by === "order" || by === "stopped" ? jobs.slice(0, 1) : [];
+  return { holders, chain: await followBlocker(engine, ctx, first, above) };
 };
 
 /** By its declaration in this process or, where this process does not know the type, in another that has reported. */
@@ -282,7 +315,12 @@ const typesBeside = (
   return { exceptTypeNames: [...others] };
 };
 
-const explainPending = async (engine: Engine, ctx: object | undefined, job: StateJob): Promise<Answer> => {
+const explainPending = async (
+  engine: Engine,
+  ctx: object | undefined,
+  job: StateJob,
+  above: readonly string[],
+): Promise<Answer> => {
   const now = await engine.store.getTime({ ctx });
   const serving = await readServing(engine.store.history, now, ctx);
   const expiry = expiresAt(job);
@@ -310,14 +348,16 @@ const explainPending = async (engine: Engine, ctx: object | undefined, job: Stat
     };
     if (hold) {
       const { queue, typeName, group, claimableAt, ...throttle } = hold;
+      const followed = await followThrottle(engine, ctx, hold, [...above, job.id]);
       return {
         state: "throttled",
         ...throttle,
+        ...followed,
         scope: { queue, typeName, group },
         claimableAt: claimableAt === null ? null : new Date(claimableAt),
         ...ahead,
         ...limit,
-        summary: describeThrottle(hold, job, ahead) + expires,
+        summary: describeThrottle(hold, job, ahead, followed, now) + expires,
       };
     }
     const prospect = await estimateStart(engine, ctx, job, ahead, serving, now);

@@ -109,7 +109,7 @@ export interface LeaseholdProcess {
    * `idleSleepMs` and a minute.
    */
   readonly alive: boolean;
-  /** Whether it has closed its Leasehold. One that is neither alive nor closed has gone without a word. */
+  /** Whether it has closed its Leasehold. One with workers that is neither alive nor closed has gone silent. */
   readonly closed: boolean;
   readonly deployment: string | null;
   readonly startedAt: Date;

@@ -42,10 +42,11 @@ export const cancelJobs = (engine: Engine, passed: unknown): Promise<CancelRepor
 
 /** A sequence that was chosen and is also the child of another one appears once. */
 const summarise = (results: readonly CancelResult[]): Omit<CancelReport<string>, "cursor"> => {
-  const changed = new Map<string, { readonly id: string }>();
+  const changed = new Map<string, CancelReport<string>["changed"][number]>();
   const skipped: CancelReport<string>["skipped"][number][] = [];
-  for (const { sequenceId: id, kind } of results) {
-    if (kind === "cancelled") changed.set(id, { id });
+  for (const { sequenceId: id, kind, cascaded } of results) {
+    const failedIds = cascaded.map((job) => job.id);
+    if (kind === "cancelled") changed.set(id, { id, failedIds });
     else skipped.push({ id, reason: kind });
   }
   return { changed: [...changed.values()], skipped };

@@ -185,15 +185,23 @@ const lookInside = async (
     : { jobs: jobs.slice(0, most), next: { createdAt: last.createdAt, id: last.id } };
 };
 
+/** A job that finished before a time was created before it. Stores find jobs by creation with an index. */
+const boundCreation = (filter: JobFilter): JobFilter => {
+  const { finishedBefore, createdBefore = Infinity } = filter;
+  return finishedBefore === undefined || createdBefore <= finishedBefore
+    ? filter
+    : { ...filter, createdBefore: finishedBefore };
+};
+
 export const listJobs = (engine: Engine, passed: unknown = {}): Promise<JobListing<JobView>> =>
   operation(engine, "jobs.list", passed, { options: listOptionsQueries }, async ({ options, ctx }) => {
     const order = parseOrder(options["order"]);
     const kind = `jobs-${order}`;
     const search = parseInputSearch(engine.codec, options["input"]);
-    const filter = {
+    const filter = boundCreation({
       ...parseJobFilterFor(engine.store, "jobs.list", pickJobFilter(options)),
       ...(search?.text !== undefined && { inputContains: search.text }),
-    };
+    });
     const { limit, after } = parsePage(kind, options);
     const start = (await findPosition(engine, ctx, options)) ?? after;
     const { clock } = engine.runtime;

@@ -15,7 +15,9 @@ describe.each([inProcess(), sqlite(), postgres()])("plans over $name", (store) =
     /** Does what a plan says, and waits for the end. */
     const run = async (kind: string, choice: object) => {
       const plan = (await shop.act(`plans/${kind}`, choice)).body;
-      const { id } = (await shop.act(`plans/${kind}/run`, { ...choice, before: plan.before })).body;
+      const { before, preview } = plan;
+      const { id } = (await shop.act(`plans/${kind}/run`, { ...choice, before, expected: preview.total }))
+        .body;
       const result = async () => (await shop.read(`actions/${id}`)).body.result;
       await expect.poll(async () => (await result()).state, { timeout: 20_000 }).toBe("done");
       return { plan, result: await result() };
@@ -61,6 +63,48 @@ describe.each([inProcess(), sqlite(), postgres()])("plans over $name", (store) =
     expect(named.body.preview).toMatchObject({ changed: 0, reasons: { is_running: 1 } });
     finish();
     await worker.stop();
+    await end();
+  });
+
+  it("say what a cancellation touches beyond the chosen jobs", async () => {
+    const { leasehold, act, run, startWorker, statusOf, end } = await open();
+    const mail = await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" } });
+    const [reminder] = await leasehold.startJobSequences({
+      sequences: [{ typeName: "reminder", input: null, startBlockers: () => [mail] }],
+    });
+    const { body } = await act("plans/cancel", { ids: [mail.id] });
+    expect(body.preview).toMatchObject({ changed: 1, failed: 1, goesOn: 0, total: 1, isExact: true });
+    expect(await statusOf(reminder!.id)).toBe("blocked");
+    const both = await act("plans/cancel", { ids: [mail.id, reminder!.id] });
+    expect(both.body.preview).toMatchObject({ changed: expect.any(Number), skipped: 0 });
+    await run("cancel", { ids: [mail.id] });
+    expect(await statusOf(reminder!.id)).toBe("failed");
+
+    await leasehold.limits.pause({ typeName: "mail" });
+    const campaign = await leasehold.startJobSequence({ typeName: "campaign", input: { mails: 3 } });
+    const worker = await startWorker();
+    await leasehold.waitForJobSequenceCompletion({ id: campaign.id, typeName: "campaign" });
+    await worker.stop();
+    const { jobs } = await leasehold.jobs.list({ rootSequenceId: campaign.id, typeName: "mail" });
+    const alone = await act("plans/cancel", { ids: [jobs[0]!.id] });
+    expect(alone.body.preview).toMatchObject({ changed: 1, failed: 0, goesOn: 2 });
+    await end();
+  });
+
+  it("count all jobs where there are too many to look at", async () => {
+    const { leasehold, act, run, end } = await open();
+    const sequences = Array.from({ length: 2_100 }, () => ({
+      typeName: "mail" as const,
+      input: { to: "ada" },
+      schedule: { afterMs: 3_600_000 },
+    }));
+    await leasehold.startJobSequences({ sequences: sequences.slice(0, 1_050) });
+    await leasehold.startJobSequences({ sequences: sequences.slice(1_050) });
+    const choice = { filter: { typeName: ["mail"] } };
+    const { body } = await act("plans/run_now", choice);
+    expect(body.preview).toMatchObject({ isExact: false, total: 2_100 });
+    const { result } = await run("run_now", choice);
+    expect(result).toMatchObject({ changed: 2_100, expected: 2_100 });
     await end();
   });
 

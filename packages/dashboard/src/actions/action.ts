@@ -35,6 +35,10 @@ export type Schedule = { readonly at: Date } | { readonly afterMs: number };
 export interface Portion {
   /** The changed jobs, each with the number of jobs that it revived. */
   readonly changed: readonly { readonly jobId: string; readonly revived: number }[];
+  /** Jobs that wait for a cancelled one, and so fail with it. */
+  readonly failedIds?: readonly string[];
+  /** The trees of cancelled jobs. */
+  readonly rootSequenceIds?: readonly string[];
   readonly skipped: readonly { readonly jobId: string; readonly reason: string }[];
   /** Where the next portion begins; null at the end. */
   readonly cursor: string | null;
@@ -68,6 +72,8 @@ export interface PlannedAction {
   /** The command of the CLI that does the same. */
   readonly command: string;
   portion(leasehold: AnyLeasehold, call: PortionCall): Promise<Portion>;
+  /** How many jobs match in all, as the store counts them; null where that is not the number of what changes. */
+  countAll(leasehold: AnyLeasehold, choice: Choice): Promise<number | null>;
 }
 
 // The largest page of `jobs.list`.
@@ -176,12 +182,21 @@ const find = async (
 
 const unfinished = ["blocked", "pending", "running"] as const;
 
+/** Counts the jobs of a choice in the statuses that an action changes. */
+const countIn =
+  (changeable: readonly JobStatus[], bound: "finishedBefore" | "createdBefore"): PlannedAction["countAll"] =>
+  async (leasehold, { ids, filter, status = changeable, before }) => {
+    if (ids !== undefined) return ids.length;
+    const chosen = changeable.filter((one) => status.includes(one));
+    const bounded = { ...filter, status: chosen, [bound]: earlier(filter?.[bound], before) };
+    const counts = await leasehold.jobs.count(bounded);
+    return counts.reduce((sum, { count }) => sum + count, 0);
+  };
+
 const cancel: PlannedAction["portion"] = async (leasehold, call) => {
   const { jobs, skipped, cursor } = await find(leasehold, call, unfinished);
   const { dryRun, reason } = call;
   const { withChildren = false } = call.choice;
-  if (dryRun && !withChildren)
-    return { changed: jobs.map(({ id }) => ({ jobId: id, revived: 0 })), skipped, cursor };
   const jobOf = new Map(jobs.map((job) => [job.sequenceId, job.id]));
   const report = await leasehold.jobs.cancel({
     ids: [...jobOf.keys()],
@@ -191,8 +206,12 @@ const cancel: PlannedAction["portion"] = async (leasehold, call) => {
   });
   // A child has no job that was chosen; its sequence has the id of its first job.
   const jobIdOf = (sequenceId: string): string => jobOf.get(sequenceId) ?? sequenceId;
-  const refused = report.skipped.filter(({ id }) => jobOf.has(id));
+  const failedIds = report.changed.flatMap((one) => one.failedIds);
+  // A chosen job that waits for another chosen one has failed with it.
+  const refused = report.skipped.filter(({ id }) => jobOf.has(id) && !failedIds.includes(jobOf.get(id)!));
   return {
+    failedIds,
+    rootSequenceIds: [...new Set(jobs.map(({ rootSequenceId }) => rootSequenceId))],
     changed: report.changed.map(({ id }) => ({ jobId: jobIdOf(id), revived: 0 })),
     skipped: [...skipped, ...refused.map(({ id, reason: why }) => ({ jobId: jobIdOf(id), reason: why }))],
     cursor,
@@ -250,7 +269,14 @@ const edit: PlannedAction["portion"] = async (leasehold, call) => {
 };
 
 export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
-  redrive: { needs: "redrive", unit: "jobs", isFinal: false, command: "failed redrive", portion: redrive },
+  redrive: {
+    needs: "redrive",
+    unit: "jobs",
+    isFinal: false,
+    command: "failed redrive",
+    portion: redrive,
+    countAll: countIn(["failed"], "finishedBefore"),
+  },
   cancel: {
     needs: "cancel",
     unit: "jobs",
@@ -258,8 +284,16 @@ export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
     takesChildren: true,
     command: "cancel",
     portion: cancel,
+    countAll: countIn(unfinished, "createdBefore"),
   },
-  run_now: { needs: "update", unit: "jobs", isFinal: false, command: "waiting run-now", portion: reschedule },
+  run_now: {
+    needs: "update",
+    unit: "jobs",
+    isFinal: false,
+    command: "waiting run-now",
+    portion: reschedule,
+    countAll: countIn(["blocked", "pending"], "createdBefore"),
+  },
   reschedule: {
     needs: "update",
     unit: "jobs",
@@ -267,6 +301,16 @@ export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
     isTimed: true,
     command: "waiting update",
     portion: reschedule,
+    countAll: countIn(["blocked", "pending"], "createdBefore"),
+  },
+  delete: {
+    needs: "delete",
+    unit: "trees",
+    isFinal: true,
+    command: "delete",
+    portion: deleteTrees,
+    // Jobs are counted, and trees are deleted.
+    countAll: async () => null,
   },
   edit: {
     needs: "update",
@@ -276,8 +320,8 @@ export const plannedActions: Readonly<Record<ActionKind, PlannedAction>> = {
     changesInputs: true,
     command: "failed redrive",
     portion: edit,
+    countAll: countIn(["failed"], "finishedBefore"),
   },
-  delete: { needs: "delete", unit: "trees", isFinal: true, command: "delete", portion: deleteTrees },
 };
 
 /** A choice as JSON, in the input of a job. */

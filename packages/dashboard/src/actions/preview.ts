@@ -82,16 +82,39 @@ const portionSize = 500;
 
 const mostExamples = 100;
 
+/** More trees than these are not counted one by one. */
+const mostTrees = 20;
+
+/** Unfinished jobs of the same trees that a cancellation leaves alone; null for too many trees. */
+const countRest = async (
+  leasehold: AnyLeasehold,
+  roots: readonly string[],
+  ended: number,
+): Promise<number | null> => {
+  if (roots.length === 0) return 0;
+  if (roots.length > mostTrees) return null;
+  const counts = await Promise.all(
+    roots.map((rootSequenceId) =>
+      leasehold.jobs.count({ rootSequenceId, status: ["blocked", "pending", "running"] }),
+    ),
+  );
+  return Math.max(0, counts.flat().reduce((sum, { count }) => sum + count, 0) - ended);
+};
+
 export const preview = async (
   { leasehold, original }: { readonly leasehold: AnyLeasehold; readonly original: object },
-  { portion }: PlannedAction,
+  { portion, countAll }: PlannedAction,
   choice: Choice,
+  signal?: AbortSignal,
 ): Promise<Preview> => {
   const changed: string[] = [];
+  const failed = new Set<string>();
+  const roots = new Set<string>();
   const skipped: { jobId: string; reason: string }[] = [];
   let revived = 0;
   let cursor: string | null = null;
   do {
+    signal?.throwIfAborted();
     const call = { choice, limit: portionSize, cursor, dryRun: true, reason: "", original };
     const part = await portion(leasehold, call);
     for (const one of part.changed) {
@@ -99,16 +122,23 @@ export const preview = async (
       revived += one.revived;
     }
     skipped.push(...part.skipped);
+    for (const id of part.failedIds ?? []) failed.add(id);
+    for (const id of part.rootSequenceIds ?? []) roots.add(id);
     cursor = part.cursor;
   } while (cursor !== null && changed.length + skipped.length < mostLookedAt);
   const reasons: Record<string, number> = {};
   for (const { reason } of skipped) reasons[reason] = (reasons[reason] ?? 0) + 1;
+  for (const id of changed) failed.delete(id);
+  const isExact = cursor === null;
   return {
     changed: changed.length,
+    total: isExact ? changed.length + skipped.length : await countAll(leasehold, choice),
     revived,
+    failed: failed.size,
+    goesOn: isExact ? await countRest(leasehold, [...roots], changed.length + failed.size) : null,
     skipped: skipped.length,
     reasons,
     examples: { changed: changed.slice(0, mostExamples), skipped: skipped.slice(0, mostExamples) },
-    isExact: cursor === null,
+    isExact,
   };
 };

@@ -31,6 +31,8 @@ interface ActionInput {
   readonly choice: object;
   /** Jobs per second; null for no limit. */
   readonly pace: number | null;
+  /** How many jobs the plan was about; null where that is not known. */
+  readonly expected: number | null;
   /** Who resumed the action last, and what it had done before; null if it was never resumed. */
   readonly resumed: { readonly by: string; readonly from: Counts } | null;
 }
@@ -83,11 +85,11 @@ const findStopper = (error: StoredError | null): { readonly stoppedBy?: string }
   error?.message.startsWith(stoppedBy) === true ? { stoppedBy: error.message.slice(stoppedBy.length) } : {};
 
 const progressOf = (job: AnyJob): ActionProgress => {
-  const { user, resumed } = job.input as ActionInput;
+  const { user, resumed, expected } = job.input as ActionInput;
   const output = job.status === "completed" ? (job.output as Counts | Recorded) : undefined;
   if (output !== undefined && "state" in output) return output;
   const { cursor: _cursor, ...counts } = output ?? countsOf(job);
-  const known = { ...counts, error: null, by: resumed?.by ?? user };
+  const known = { ...counts, expected, error: null, by: resumed?.by ?? user };
   if (output !== undefined) return { ...known, state: "done" };
   if (job.status !== "failed") return { ...known, state: "running" };
   const { reason, error } = job.failure;
@@ -125,7 +127,12 @@ export interface ActionsOptions {
 /** What people do to jobs, and the log of it. */
 export interface Actions {
   /** Starts an action on many jobs and returns its id. A worker of this dashboard, or of another one, runs it. */
-  begin(user: string, kind: ActionKind, choice: Choice, pace?: number): Promise<string>;
+  begin(
+    user: string,
+    kind: ActionKind,
+    choice: Choice,
+    options: { readonly pace?: number | undefined; readonly expected?: number | undefined },
+  ): Promise<string>;
   /** Continues an action that was stopped or that failed. */
   resume(user: string, kind: ActionKind, id: string): Promise<void>;
   /** Ends an action after the portion under way; false if it had ended before. */
@@ -268,9 +275,9 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
   };
 
   return {
-    begin: async (user, kind, choice, pace) => {
+    begin: async (user, kind, choice, { pace = null, expected = null }) => {
       const own = await open();
-      const input = { user, kind, choice: toJson(choice), pace: pace ?? null, resumed: null };
+      const input = { user, kind, choice: toJson(choice), pace, expected, resumed: null };
       const { id } = await own.startJobSequence({ typeName: actionTypeName, input });
       await ensureWorker();
       return id;
@@ -306,7 +313,8 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       type Result = Awaited<ReturnType<typeof change>>;
       const log = (ctx: object, result: Result | undefined, state: Recorded["state"]): Promise<void> => {
         const logged = toJson(typeof choice === "function" ? choice(result) : choice);
-        return writeTickHistory(ctx, { user, kind, choice: logged, pace: null, resumed: null }, { state });
+        const input = { user, kind, choice: logged, pace: null, expected: null, resumed: null };
+        return writeTickHistory(ctx, input, { state });
       };
       try {
         return await leasehold.runInTransaction(async (ctx) => {

@@ -95,6 +95,20 @@ export interface Explanation {
   readonly since?: string;
   readonly workers?: number | null;
   readonly estimatedStart?: string | null;
+  readonly chain?: readonly {
+    readonly jobId: string;
+    readonly typeName: string;
+    readonly state: string;
+    readonly reason: string;
+  }[];
+  readonly holders?: readonly {
+    readonly jobId: string;
+    readonly typeName: string;
+    readonly leasedBy: string;
+    readonly since: string;
+  }[];
+  readonly scope?: { readonly queue: string; readonly typeName: string | null };
+  readonly by?: string;
 }
 
 const attempt = objectOf({
@@ -149,7 +163,13 @@ export type JobTypes = AnswerOf<typeof jobTypes>;
 /** What an action would do. */
 const preview = objectOf({
   changed: count,
+  /** All jobs that match, also beyond those that were read; null where they are not counted. */
+  total: nullable(count),
   revived: count,
+  /** Jobs that wait for a cancelled one and fail with it. */
+  failed: count,
+  /** Unfinished jobs of the same trees that are not cancelled; null where they are not counted. */
+  goesOn: nullable(count),
   skipped: count,
   /** How many are skipped for which reason. */
   reasons: recordOf(count),
@@ -181,6 +201,8 @@ const actionProgress = objectOf(
     skipped: count,
     reasons: recordOf(count),
     error: nullable(text),
+    /** How many jobs its plan was about; null where that is not known. */
+    expected: nullable(count),
     /** Who started or resumed it last. */
     by: text,
     /** Who stopped it, if it is stopped. */
@@ -234,11 +256,16 @@ export const treeNode = objectOf({
 });
 export type TreeNode = AnswerOf<typeof treeNode>;
 
+const treeOthers = objectOf({ typeName: text, status, count });
+export type TreeOthers = AnswerOf<typeof treeOthers>;
+
 export const tree = objectOf({
+  /** All jobs or, of a large tree, the oldest ones and the critical path. */
   nodes: listOf(treeNode),
   edges: listOf(objectOf({ from: text, to: text, kind: text })),
   criticalPath: listOf(text),
-  isComplete: boolean,
+  /** The jobs that are not among `nodes`, counted. */
+  others: listOf(treeOthers),
 });
 export type Tree = AnswerOf<typeof tree>;
 

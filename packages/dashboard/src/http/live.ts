@@ -116,6 +116,7 @@ export const createLive = ({
         viewers.delete(viewer);
         clearInterval(keepAlive);
         clearInterval(recheck);
+        signal.removeEventListener("abort", viewer.end);
         wake();
         finish();
       },
@@ -134,7 +135,7 @@ export const createLive = ({
     );
     keepAlive.unref();
     recheck.unref();
-    signal.addEventListener("abort", () => viewer.end(), { once: true });
+    signal.addEventListener("abort", viewer.end, { once: true });
     viewers.add(viewer);
     begin(asked);
     // The client may have disconnected while `mayStay` was called.

@@ -52,6 +52,7 @@ interface ActionBody extends ChoiceBody {
   readonly before: Date;
   readonly pace: number | undefined;
   readonly confirm: number | undefined;
+  readonly expected: number | undefined;
 }
 
 const idsField: Field<readonly string[] | undefined> = optional(listOf(text(), { max: 1_000 }));
@@ -87,6 +88,8 @@ const actionFields = (action: PlannedAction): Fields<ActionBody> => ({
   before: timestamp,
   pace: optional(whole({ min: 1, max: 100_000 })),
   confirm: optional(whole({ min: 0, max: Number.MAX_SAFE_INTEGER })),
+  // What the plan counted, for the log and the progress.
+  expected: optional(whole({ min: 0, max: Number.MAX_SAFE_INTEGER })),
 });
 
 const scheduleFrom = ({ at, afterMs }: ScheduleBody): Schedule => {
@@ -134,7 +137,7 @@ const routesOf = (kind: ActionKind): Route[] => {
       body: choiceFields(action),
       isExpensive: true,
       answer: plan,
-      handle: async (services, { body, viewer }) => {
+      handle: async (services, { body, viewer, signal }) => {
         requireRights(viewer, action);
         requireFilterRights(viewer, body.filter);
         const before = new Date(await services.now());
@@ -145,7 +148,7 @@ const routesOf = (kind: ActionKind): Route[] => {
           unit: action.unit,
           needsConfirmation: action.isFinal,
           command: commandFor(action.command, choice),
-          preview: await preview(services, action, choice),
+          preview: await preview(services, action, choice, signal),
         };
       },
     }),
@@ -169,7 +172,7 @@ const routesOf = (kind: ActionKind): Route[] => {
               hint: "Confirm the number that the plan says.",
             });
         }
-        return { id: await services.actions.begin(viewer.user, kind, choice, body.pace) };
+        return { id: await services.actions.begin(viewer.user, kind, choice, body) };
       },
     }),
     post({

@@ -5,6 +5,7 @@ import { chooseEncoding, compressJson } from "../http/compress.ts";
 import { badRequest, HttpError, notFound } from "../http/errors.ts";
 import { listOf, parseFields, parseQuery, text } from "../http/fields.ts";
 import { assertHost, assertOwnRequest, createQuota, readBody, securityHeaders } from "../http/guard.ts";
+import { createLifetimes } from "../http/lifetimes.ts";
 import { createLive, createSharedAnswers } from "../http/live.ts";
 import { isVisit, plainPage } from "../http/page.ts";
 import { fromSegment } from "../http/path-segment.ts";
@@ -113,14 +114,14 @@ const errorBody = ({ code, message, hint }: HttpError): object => ({
   error: { code, message, ...(hint !== undefined && { hint }) },
 });
 
-/** Rejects when the client has disconnected or the deadline has passed. The work continues, and its answer is dropped. */
-const whileWaitedFor = async <T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> => {
+/** Rejects when the client has disconnected or the deadline has passed. The answer of work that ends later is dropped. */
+const whileWaitedFor = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> => {
   const over = new Promise<never>((_resolve, reject) => {
     const end = (): void => reject(tooSlow());
     if (signal.aborted) end();
     else signal.addEventListener("abort", end, { once: true });
   });
-  return Promise.race([work(), over]);
+  return Promise.race([work, over]);
 };
 
 const assertMayRead = (viewer: Viewer): void => {
@@ -134,7 +135,7 @@ export const createHandler = (options: HandlerOptions) => {
   const description = describeApi(routes, basePath);
   const expensive = createQuota({ most: 2, mostWaiting: 8 });
   const shared = createSharedAnswers({ keptMs: 5_000, most: 50 });
-  const closing = new AbortController();
+  const lifetimes = createLifetimes();
   const live = createLive({
     explain: (error) => errorBody(toHttpError(error, services.stateAdapter)),
     topics: Object.fromEntries(
@@ -142,17 +143,11 @@ export const createHandler = (options: HandlerOptions) => {
         .filter(({ isTopic }) => isTopic)
         .map(({ path, handle }) => [
           path,
-          () => {
-            const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlineMs)]);
-            const request = {
-              params: {},
-              query: {} as never,
-              body: undefined as never,
-              viewer: onlooker,
-              signal,
-            };
-            return whileWaitedFor(signal, () => handle(services, request));
-          },
+          () =>
+            lifetimes.during({ ms: deadlineMs }, (signal) => {
+              const nothing = { params: {}, query: {} as never, body: undefined as never };
+              return whileWaitedFor(signal, handle(services, { ...nothing, viewer: onlooker, signal }));
+            }),
         ]),
     ),
   });
@@ -186,27 +181,27 @@ export const createHandler = (options: HandlerOptions) => {
       params: found.params,
       query: parseQuery(query, url.searchParams) as never,
       body: (body === undefined ? undefined : parseFields(body, await readBody(request))) as never,
-      viewer,
-      signal: AbortSignal.any([request.signal, closing.signal, AbortSignal.timeout(deadlineMs)]),
     };
     /** Shared by several requests, so it does not end with the first one. */
-    const askForAll = (): Promise<unknown> => {
-      const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(deadlineMs)]);
-      return whileWaitedFor(signal, () => handle(services, { ...parsed, viewer: onlooker, signal }));
-    };
-    const ask = (): Promise<unknown> =>
-      isShared
-        ? shared.get(JSON.stringify([path, parsed.params, parsed.query]), askForAll)
-        : handle(services, parsed);
-    const work = (): Promise<unknown> => whileWaitedFor(parsed.signal, ask);
-    return json(await (isExpensive(parsed.query) ? expensive.run(viewer.user, parsed.signal, work) : work()));
+    const askForAll = (): Promise<unknown> =>
+      lifetimes.during({ ms: deadlineMs }, (signal) =>
+        whileWaitedFor(signal, handle(services, { ...parsed, viewer: onlooker, signal })),
+      );
+    return lifetimes.during({ until: request.signal, ms: deadlineMs }, async (signal) => {
+      const ask = (): Promise<unknown> =>
+        isShared
+          ? shared.get(JSON.stringify([path, parsed.params, parsed.query]), askForAll)
+          : handle(services, { ...parsed, viewer, signal });
+      // The quota counts work until it ends, also work that no client waits for any more.
+      const work = isExpensive(parsed.query) ? expensive.run(viewer.user, signal, ask) : ask();
+      return json(await whileWaitedFor(signal, work));
+    });
   };
 
   const openStream = (request: Request, url: URL): Response => {
     const { topic } = parseQuery({ topic: listOf(text(), { max: 10 }) }, url.searchParams);
     const mayStay = async (): Promise<boolean> => (await identify(request)).can.has("read");
-    const signal = AbortSignal.any([request.signal, closing.signal]);
-    return new Response(live.open(topic, signal, mayStay), {
+    return new Response(live.open(topic, request.signal, mayStay), {
       headers: {
         ...securityHeaders,
         "cache-control": "no-store",
@@ -253,7 +248,7 @@ export const createHandler = (options: HandlerOptions) => {
   };
 
   const answer = async (request: Request): Promise<Response> => {
-    if (closing.signal.aborted) throw new HttpError(503, "closed", "The dashboard has been closed.");
+    if (lifetimes.isClosed) throw new HttpError(503, "closed", "The dashboard has been closed.");
     const url = new URL(request.url);
     assertHost(request.headers.get("host") ?? url.host, allowedHosts);
     const parts = findParts(url.pathname);
@@ -276,7 +271,7 @@ export const createHandler = (options: HandlerOptions) => {
       }
     },
     close: async (): Promise<void> => {
-      closing.abort();
+      lifetimes.close();
       live.close();
       await services.actions.close();
     },

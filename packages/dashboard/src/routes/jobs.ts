@@ -125,12 +125,15 @@ const searchJobs = async (
   options: ListOptions,
   wanted: string,
   limit: number,
+  signal: AbortSignal,
 ) => {
   const { list } = services.leasehold.jobs;
   const end = performance.now() + searchBudgetMs;
   const found: AnyJob[] = [];
   let cursor = options?.cursor ?? null;
   for (let searched = 0; ; searched += searchPage) {
+    // Stops when the client has disconnected.
+    signal.throwIfAborted();
     const from = { ...options, ...(cursor !== null && { cursor }) };
     const page = await list({ ...from, limit: searchPage });
     const matches = page.jobs.filter((job) => showsText(services, viewer, job, wanted));
@@ -167,8 +170,10 @@ export const listJobs: Route = get({
     cursor: optional(text({ max: 2_000 })),
   },
   answer: jobPage,
-  isExpensive: ({ inputContains }) => inputContains !== undefined,
-  handle: async (services, { query: { inputContains, due, ...query }, viewer }) => {
+  // A filter that few jobs match makes the store read many.
+  isExpensive: ({ status: _status, order: _order, limit: _limit, cursor: _cursor, ...filter }) =>
+    Object.keys(filter).length > 0,
+  handle: async (services, { query: { inputContains, due, ...query }, viewer, signal }) => {
     requireFilterRights(viewer, { ...query, inputContains });
     const time = services.now();
     const scheduled = due === undefined ? {} : scheduledWhen(due, await time);
@@ -176,7 +181,7 @@ export const listJobs: Route = get({
     const [{ jobs, cursor, searchedTo }, now] = await Promise.all([
       inputContains === undefined
         ? services.leasehold.jobs.list(options)
-        : searchJobs(services, viewer, options, inputContains, query.limit),
+        : searchJobs(services, viewer, options, inputContains, query.limit, signal),
       time,
     ]);
     return {
@@ -199,13 +204,25 @@ export const requireJob = async ({ leasehold }: Services, id: string): Promise<A
   return job;
 };
 
-/** The actions that its status allows. The store checks again when one is run. */
-const actionsOn = ({ status, queue }: AnyJob, { edits }: Services["stateAdapter"]): ActionKind[] => {
+/** The actions that change something about why it waits, by the state of its explanation. */
+const editsOf: Partial<Record<JobExplanation["state"], readonly ActionKind[]>> = {
+  scheduled: ["run_now", "reschedule"],
+  retrying: ["run_now", "reschedule"],
+  runnable: ["reschedule"],
+  throttled: ["reschedule"],
+};
+
+/** The actions that change something. The store checks again when one is run. */
+const actionsOn = (
+  { status, queue }: AnyJob,
+  { state }: JobExplanation,
+  { edits }: Services["stateAdapter"],
+): ActionKind[] => {
   if (queue === actionQueue) return [];
   if (status === "failed") return ["redrive", "delete"];
   if (status === "completed") return ["delete"];
   // A store without the part `edits` cannot change a waiting job.
-  return status === "running" || edits === undefined ? ["cancel"] : ["run_now", "reschedule", "cancel"];
+  return [...((edits && status === "pending" && editsOf[state]) || []), "cancel"];
 };
 
 /** What its status allows besides plans. */
@@ -243,7 +260,7 @@ export const getJob: Route = get({
         error: error && viewError(services, viewer, job, error),
         log: services.redact.payload(viewer, job, "output", log),
       })),
-      actions: actionsOn(job, services.stateAdapter),
+      actions: actionsOn(job, explanation, services.stateAdapter),
       offers: offersOn(job, services.stateAdapter),
       traceUrl: services.traceUrl?.({ id: job.id }) ?? null,
       now: new Date(now).toISOString(),

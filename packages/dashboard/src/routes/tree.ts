@@ -1,5 +1,6 @@
 import type { AnyJob } from "leasehold";
-import { tree, type TreeNode } from "../answers/jobs.ts";
+import { actionQueue } from "leasehold/adapter";
+import { tree, type TreeNode, type TreeOthers } from "../answers/jobs.ts";
 import { notFound } from "../http/errors.ts";
 import { get, type Route, type Services } from "./route.ts";
 
@@ -39,8 +40,13 @@ const findCriticalPath = (nodes: readonly TreeNode[], edges: readonly TreeEdge[]
   return path;
 };
 
-/** Larger trees cannot be read as a drawing. */
+/** Of a larger tree, the oldest jobs and the critical path are drawn one by one; the store counts the rest. */
 const mostNodes = 500;
+
+const endedAt = (job: AnyJob): Date | null => {
+  if (job.status === "completed") return job.completedAt;
+  return job.status === "failed" ? job.failure.at : null;
+};
 
 const toNode = (job: AnyJob): TreeNode => ({
   id: job.id,
@@ -49,21 +55,14 @@ const toNode = (job: AnyJob): TreeNode => ({
   status: job.status,
   createdAt: job.createdAt.toISOString(),
   startedAt: job.lastAttemptAt?.toISOString() ?? null,
-  endedAt:
-    (job.status === "completed"
-      ? job.completedAt
-      : job.status === "failed"
-        ? job.failure.at
-        : null
-    )?.toISOString() ?? null,
+  endedAt: endedAt(job)?.toISOString() ?? null,
 });
 
 /** An edge goes from the earlier job to the one that it started, continued with or blocks. */
 const findEdges = async ({ stateAdapter }: Services, jobs: readonly AnyJob[]): Promise<TreeEdge[]> => {
   const known = new Map(jobs.map((job) => [job.id, job]));
-  const lastOf = new Map<string, string>();
   // Oldest first, so that the last one of each sequence stays.
-  for (const { sequenceId, id } of jobs) lastOf.set(sequenceId, id);
+  const lastOf = new Map(jobs.map(({ sequenceId, id }) => [sequenceId, id]));
   const continuations = jobs.flatMap((job): TreeEdge[] =>
     job.status === "completed" && job.continuedToId !== null && known.has(job.continuedToId)
       ? [{ from: job.id, to: job.continuedToId, kind: "continues" }]
@@ -71,42 +70,122 @@ const findEdges = async ({ stateAdapter }: Services, jobs: readonly AnyJob[]): P
   );
   const continued = new Set(continuations.map(({ to }) => to));
   const blockers = await stateAdapter.getBlockers({ jobIds: jobs.map(({ id }) => id) });
+  const waitsFor = new Set<string>();
   const waits = jobs.flatMap(({ id }, index) =>
     (blockers[index] ?? []).flatMap(({ current }): TreeEdge[] => {
-      const from = lastOf.get(current.sequenceId) ?? current.id;
-      return known.has(from) ? [{ from, to: id, kind: "blocks" }] : [];
+      waitsFor.add(`${id} ${current.sequenceId}`);
+      const from = known.has(current.id) ? current.id : lastOf.get(current.sequenceId);
+      return from === undefined ? [] : [{ from, to: id, kind: "blocks" }];
     }),
   );
-  // Blockers have the job that waits for them as their origin, but they come before it.
-  const waitsFor = new Set(waits.map(({ from, to }) => `${to} ${from}`));
+  // All jobs of a blocker come before the job that waits for it, also the first, whose origin that job is.
   const origins = jobs.flatMap((job): TreeEdge[] =>
     job.originId !== null &&
     known.has(job.originId) &&
     !continued.has(job.id) &&
-    !waitsFor.has(`${job.originId} ${job.id}`)
+    !waitsFor.has(`${job.originId} ${job.sequenceId}`)
       ? [{ from: job.originId, to: job.id, kind: "started" }]
       : [],
   );
   return [...continuations, ...origins, ...waits];
 };
 
+const unfinished = ["running", "pending", "blocked"] as const;
+
+/** The job that ended last, or one that has not ended. Each read finds jobs that ended later than all found before. */
+const findLast = async ({ leasehold }: Services, rootSequenceId: string): Promise<AnyJob | undefined> => {
+  const open = await leasehold.jobs.list({ rootSequenceId, status: unfinished, order: "newest", limit: 1 });
+  if (open.jobs[0] !== undefined) return open.jobs[0];
+  let last: AnyJob | undefined;
+  for (;;) {
+    const finishedFrom: Date | undefined = last && new Date(endedAt(last)!.getTime() + 1);
+    const { jobs } = await leasehold.jobs.list({
+      rootSequenceId,
+      order: "newest",
+      limit: 200,
+      ...(finishedFrom && { finishedFrom }),
+    });
+    if (jobs.length === 0) return last;
+    last = jobs.reduce((a, b) => (endedAt(b)!.getTime() > endedAt(a)!.getTime() ? b : a));
+  }
+};
+
+const longestPath = 50;
+
+/** The jobs that one may have waited for: its blocker that ended last, the job before it in its sequence, and its origin. */
+const findEarlier = async ({ leasehold, stateAdapter }: Services, job: AnyJob): Promise<AnyJob[]> => {
+  const [blockers] = await stateAdapter.getBlockers({ jobIds: [job.id] });
+  const endOfBlocker = ({ current }: NonNullable<typeof blockers>[number]): number =>
+    current.completedAt ?? current.failedAt ?? Infinity;
+  const last = (blockers ?? []).reduce<NonNullable<typeof blockers>[number] | undefined>(
+    (a, b) => (a === undefined || endOfBlocker(b) > endOfBlocker(a) ? b : a),
+    undefined,
+  );
+  const sequence =
+    job.id === job.sequenceId
+      ? []
+      : (await leasehold.jobs.listInSequence({ id: job.sequenceId, limit: 1_000 })).jobs;
+  const previous = sequence.find((other) => other.status === "completed" && other.continuedToId === job.id);
+  const ids = [last?.current.id, previous?.id, job.originId].filter((id) => id != null);
+  const found = ids.length === 0 ? [] : (await leasehold.jobs.list({ id: ids, limit: ids.length })).jobs;
+  return [...found];
+};
+
+/** Adds the jobs that led to the last one, as far as the first jobs of the tree lack them. */
+const addCritical = async (services: Services, root: string, first: readonly AnyJob[]): Promise<AnyJob[]> => {
+  const jobs = new Map(first.map((job) => [job.id, job]));
+  const last = await findLast(services, root);
+  let open = last === undefined || jobs.has(last.id) ? [] : [last];
+  for (let steps = 0; open.length > 0 && steps < longestPath; steps += 1) {
+    for (const job of open) jobs.set(job.id, job);
+    const found = await Promise.all(open.map((job) => findEarlier(services, job)));
+    open = found.flat().filter(({ id, rootSequenceId }) => !jobs.has(id) && rootSequenceId === root);
+  }
+  return [...jobs.values()];
+};
+
+/** How many jobs of each type and status there are besides those that are drawn. */
+const countOthers = async (
+  { leasehold }: Services,
+  rootSequenceId: string,
+  jobs: readonly AnyJob[],
+): Promise<readonly TreeOthers[]> => {
+  const others = new Map<string, { typeName: string; status: AnyJob["status"]; count: number }>();
+  const add = ({ typeName, status }: Pick<AnyJob, "typeName" | "status">, count: number): void => {
+    const key = JSON.stringify([typeName, status]);
+    const row = others.get(key) ?? { typeName, status, count: 0 };
+    others.set(key, { ...row, count: row.count + count });
+  };
+  for (const row of await leasehold.jobs.count({ rootSequenceId })) add(row, row.count);
+  for (const job of jobs) add(job, -1);
+  return [...others.values()].filter(({ count }) => count > 0);
+};
+
 export const treeRoutes: readonly Route[] = [
   get({
     path: "trees/:id",
     needs: "read",
-    summary: "All jobs below a root, how they hang together, and what kept the last one waiting.",
+    summary: "The jobs below a root, how they hang together, and what kept the last one waiting.",
     isExpensive: true,
+    isShared: true,
     answer: tree,
     handle: async (services, { params }) => {
-      const { jobs, cursor } = await services.leasehold.jobs.list({
-        rootSequenceId: params["id"]!,
+      const root = params["id"]!;
+      const page = await services.leasehold.jobs.list({
+        rootSequenceId: root,
         order: "oldest",
         limit: mostNodes,
       });
-      if (jobs.length === 0) throw notFound("tree with this root");
+      const found = page.jobs.filter(({ queue }) => queue !== actionQueue);
+      if (found.length === 0) throw notFound("tree with this root");
+      const isLarge = page.cursor !== null;
+      const jobs = isLarge ? await addCritical(services, root, found) : found;
+      const [edges, others] = await Promise.all([
+        findEdges(services, jobs),
+        isLarge ? countOthers(services, root, jobs) : [],
+      ]);
       const nodes = jobs.map(toNode);
-      const edges = await findEdges(services, jobs);
-      return { nodes, edges, criticalPath: findCriticalPath(nodes, edges), isComplete: cursor === null };
+      return { nodes, edges, criticalPath: findCriticalPath(nodes, edges), others };
     },
   }),
 ];

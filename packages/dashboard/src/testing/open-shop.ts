@@ -1,6 +1,7 @@
 import {
   createInProcessStateAdapter,
   createLeasehold,
+  type DefineBlocker,
   defineUnionJobTypes,
   UnrecoverableJobError,
 } from "leasehold";
@@ -11,6 +12,8 @@ import type { Right } from "../http/rights.ts";
 export interface ShopTypes {
   order: { input: { item: string; password?: string }; output: string };
   mail: { input: { to: string }; output: null };
+  /** Waits for a mail. */
+  reminder: { input: null; output: null; blockers: [DefineBlocker<"mail">] };
   /** Sends this many mails, in its own tree. */
   campaign: { input: { mails: number }; output: null };
 }

@@ -83,6 +83,20 @@ export const describeBlockerFailure: Scenario = ({ test }) => {
   });
 
   test(
+    "a cancellation names the jobs that fail with it, also in a dry run",
+    jobTypes,
+    async ({ leasehold }) => {
+      const mine = await leasehold.startJobSequence({ typeName: "mine" });
+      const smelt = await leasehold.startJobSequence({ typeName: "smelt", startBlockers: () => [mine] });
+      const plan = await leasehold.jobs.cancel({ ids: [mine.id], dryRun: true });
+      assert.deepEqual(plan.changed, [{ id: mine.id, failedIds: [smelt.id] }]);
+      assert.equal((await leasehold.jobs.get(smelt))?.status, "blocked");
+      assert.deepEqual(await leasehold.jobs.cancel({ ids: [mine.id] }), plan);
+      assert.equal((await leasehold.jobs.get(smelt))?.status, "failed");
+    },
+  );
+
+  test(
     "a job started on a failed sequence has failed before it begins",
     jobTypes,
     async ({ leasehold, failure }) => {

@@ -89,7 +89,11 @@ export const describeCancellationOfChildren: Scenario = ({ test }) => {
 
     const report = await leasehold.jobs.cancel({ ids: [root.id] });
 
-    assert.deepEqual(report, { changed: [{ id: root.id }], skipped: [], cursor: null });
+    assert.deepEqual(report, {
+      changed: [{ id: root.id, failedIds: [] }],
+      skipped: [],
+      cursor: null,
+    });
     assert.equal((await failure(root)).reason, "cancelled");
     assert.equal((await leasehold.jobs.get({ id: childId }))?.status, "pending");
   });
@@ -192,7 +196,10 @@ export const describeCancellationOfChildren: Scenario = ({ test }) => {
 
       const { changed } = await leasehold.jobs.cancel({ ids: [report.id], withChildren: true });
 
-      assert.deepEqual(changed, [{ id: report.id }, { id: ownId }]);
+      assert.deepEqual(changed, [
+        { id: report.id, failedIds: [] },
+        { id: ownId, failedIds: [] },
+      ]);
       assert.equal((await leasehold.jobs.get({ id: before.id }))?.status, "pending");
     },
   );
@@ -307,7 +314,7 @@ export const describeCancellationOfChildren: Scenario = ({ test }) => {
 
     await completion(root);
     assert.deepEqual(skipped, [{ id: root.id, reason: "already_completed" }]);
-    assert.deepEqual(changed, [{ id: childId }]);
+    assert.deepEqual(changed, [{ id: childId, failedIds: [] }]);
   });
 
   test("a handler starts nothing in the tree once its signal says cancelled", jobTypes, async (story) => {

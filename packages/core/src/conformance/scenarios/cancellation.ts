@@ -36,7 +36,11 @@ export const describeCancellation: Scenario = ({ test }) => {
       reason: "out of paper",
     });
 
-    assert.deepEqual(results, { changed: sequences.map(({ id }) => ({ id })), skipped: [], cursor: null });
+    assert.deepEqual(results, {
+      changed: sequences.map(({ id }) => ({ id, failedIds: [] })),
+      skipped: [],
+      cursor: null,
+    });
     for (const sequence of sequences) {
       const { reason, cause } = await failure(sequence);
       assert.equal(reason, "cancelled");

@@ -385,18 +385,20 @@ export const describeLimits: Scenario = ({ test: register }) => {
     const { id } = await leasehold.startJobSequence({ typeName: "report", startBlockers: () => [blocker] });
     const explanation = await leasehold.jobs.explain({ id });
     assert.ok(explanation.state === "blocked");
-    assert.deepEqual(explanation.chain, [
-      {
-        jobId: blocker.id,
-        typeName: "work",
-        state: "throttled",
-        reason: `waits for queue "${queue}": 1 of 1 slots in use`,
-      },
-    ]);
-    assert.match(
-      explanation.summary,
-      /It waits for work, which waits for queue ".*": 1 of 1 slots in use\.$/,
+    assert.deepEqual(
+      explanation.chain.map(({ jobId, typeName, state }) => [jobId, typeName, state]),
+      [[blocker.id, "work", "throttled"]],
     );
+    const held = /waits for queue ".*": 1 of 1 slots held by worker for [\d.]+ m?s$/;
+    assert.match(explanation.chain[0]!.reason, held);
+    assert.ok(explanation.summary.endsWith(`It waits for work, which ${explanation.chain[0]!.reason}.`));
+    const throttled = await leasehold.jobs.explain(blocker);
+    assert.ok(throttled.state === "throttled");
+    assert.deepEqual(
+      throttled.holders.map(({ jobId, typeName, leasedBy }) => [jobId, typeName, leasedBy]),
+      [[holder!.id, "work", "worker"]],
+    );
+    assert.match(throttled.summary, /and 1 are running, on worker for [\d.]+ m?s\. Raise/);
     assert.deepEqual((await leasehold.jobs.explain({ id: holder!.id })).state, "running");
   });
 
@@ -409,6 +411,15 @@ export const describeLimits: Scenario = ({ test: register }) => {
     assert.ok(explanation.state === "throttled" && explanation.by === "order");
     assert.deepEqual([explanation.aheadInQueue, explanation.aheadCapped], [2, false]);
     assert.match(explanation.summary, /It has 2 jobs ahead of it in group "a"\./);
+    // What comes first in the group is next, and the chain ends there.
+    assert.deepEqual(
+      explanation.chain.map(({ jobId, state }) => [jobId, state]),
+      [[jobs[0]!.id, "runnable"]],
+    );
+    assert.match(
+      explanation.summary,
+      new RegExp(`job ${jobs[0]!.id} comes first, which (is next|waits for a worker)`),
+    );
   });
 
   test("a rate spreads jobs over time", async (story) => {

@@ -282,7 +282,7 @@ export const describeRecurringJobs: Scenario = (suite) => {
     const [count] = await leasehold.jobs.count({ recurringJobId: [nightly.id, hourly.id] });
     assert.equal(count?.count, 2);
     const { changed } = await leasehold.jobs.cancel({ filter });
-    assert.deepEqual(changed, [{ id: started[0] }]);
+    assert.deepEqual(changed, [{ id: started[0], failedIds: [] }]);
   });
 
   test("a put, a trigger and a deletion belong to the caller's transaction", async (story) => {

@@ -126,7 +126,7 @@ export const describeRolledBackTransactions: Scenario = ({ test }) => {
     const again = async () => story.openAnother(rollingBack(4));
     const cancelling = await again();
     assert.deepEqual(await cancelling.leasehold.jobs.cancel({ ids: [id] }), {
-      changed: [{ id }],
+      changed: [{ id, failedIds: [] }],
       skipped: [],
       cursor: null,
     });

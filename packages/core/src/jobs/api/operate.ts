@@ -79,7 +79,11 @@ export type CancelOptions<TDefs, TJobId extends string> = JobChoice<
  * as changed.
  */
 export type CancelReport<TJobId> = ChangeReport<
-  { readonly id: TJobId },
+  {
+    readonly id: TJobId;
+    /** The jobs that waited for it and have failed with `blocker_failed`, and jobs that waited for those. */
+    readonly failedIds: readonly TJobId[];
+  },
   { readonly id: TJobId; readonly reason: Exclude<CancelResult["kind"], "cancelled"> }
 >;
 

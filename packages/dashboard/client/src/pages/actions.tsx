@@ -20,10 +20,14 @@ const subject = (plan: LoggedAction["plan"]): string => {
   return named.length === 0 ? "all" : named.join(", ");
 };
 
+/** While it has not reached them. */
+const ofExpected = ({ state, expected }: LoggedAction["result"]): string =>
+  state === "done" || expected == null ? "" : ` of ${formatCount(expected)}`;
+
 const outcome = ({ result, user }: LoggedAction): string => {
   const { changed, revived, skipped, error, by, stoppedBy } = result;
   const numbers = [
-    changed === undefined ? "" : `${formatCount(changed)} changed`,
+    changed === undefined ? "" : `${formatCount(changed)}${ofExpected(result)} changed`,
     revived === undefined || revived === 0 ? "" : `${formatCount(revived)} revived`,
     skipped === undefined || skipped === 0 ? "" : `${formatCount(skipped)} left alone`,
     error ?? "",

@@ -10,74 +10,18 @@ import { Link } from "../parts/link.tsx";
 import { Top } from "../parts/shell.tsx";
 import { kinds } from "../state/action.ts";
 import { addressOf, usePolled } from "../state/api.ts";
+import { type DrawnEdge, type DrawnNode, foldTree } from "../state/fold-tree.ts";
 import { formatCount, formatDuration, plural } from "../state/format.ts";
 import { jobPath, jobsPath, navigate } from "../state/router.ts";
 import { may } from "../state/session.ts";
 import { now } from "../state/settings.ts";
 
-/** A job, or several that look alike. */
-export interface DrawnNode {
-  readonly id: string;
-  readonly jobs: readonly TreeNode[];
-  readonly isCritical: boolean;
-}
-
-export interface DrawnEdge {
-  readonly from: string;
-  readonly to: string;
-  readonly kind: string;
-  readonly isCritical: boolean;
-}
-
-const mostDrawn = 200;
-
-/**
- * What is drawn of a tree. In a large tree, jobs of the same type, state and origin become one node; the critical path is never
- * folded.
- */
-export const foldTree = ({
-  nodes,
-  edges,
-  criticalPath,
-}: Tree): { nodes: DrawnNode[]; edges: DrawnEdge[] } => {
-  const critical = new Set(criticalPath);
-  const parents = new Map<string, string[]>();
-  for (const { from, to } of edges) parents.set(to, [...(parents.get(to) ?? []), from]);
-  const isFolded = nodes.length > mostDrawn;
-  const drawnAs = new Map<string, string>();
-  const groups = new Map<string, TreeNode[]>();
-  // Oldest first, so that the origin of a job is drawn before it.
-  for (const node of nodes) {
-    const from = (parents.get(node.id) ?? []).map((id) => drawnAs.get(id) ?? id).sort();
-    const key =
-      isFolded && !critical.has(node.id) ? JSON.stringify([node.typeName, node.status, ...from]) : node.id;
-    drawnAs.set(node.id, key);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [node]);
-    else group.push(node);
-  }
-  const onPath = new Set(
-    criticalPath.slice(1).map((id, index) => `${drawnAs.get(criticalPath[index]!)} ${drawnAs.get(id)}`),
-  );
-  const drawn = new Map<string, DrawnEdge>();
-  for (const edge of edges) {
-    const [from, to] = [drawnAs.get(edge.from), drawnAs.get(edge.to)];
-    if (from === undefined || to === undefined || from === to) continue;
-    const key = `${from} ${to}`;
-    if (!drawn.has(key)) drawn.set(key, { from, to, kind: edge.kind, isCritical: onPath.has(key) });
-  }
-  return {
-    nodes: [...groups].map(([id, jobs]) => ({ id, jobs, isCritical: critical.has(jobs[0]!.id) })),
-    edges: [...drawn.values()],
-  };
-};
-
 const nodeHeight = 50;
 
 const widthOf = (name: string): number => Math.max(180, Math.min(280, name.length * 7.6 + 58));
 
-const nameOf = ({ jobs }: DrawnNode): string =>
-  jobs.length === 1 ? jobs[0]!.typeName : `${formatCount(jobs.length)} × ${jobs[0]!.typeName}`;
+const nameOf = ({ typeName, count }: DrawnNode): string =>
+  count === 1 ? typeName : `${formatCount(count)} × ${typeName}`;
 
 interface Placed {
   readonly width: number;
@@ -142,16 +86,14 @@ const Node = ({
   readonly placed: Placed["nodes"][number];
   readonly root: string;
 }) => {
-  const [job] = node.jobs;
-  const sub = node.jobs.length === 1 ? `${job!.status} · ${lasted(job!)}` : job!.status;
-  const target =
-    node.jobs.length === 1
-      ? jobPath(job!.id)
-      : jobsPath({ rootSequenceId: root, typeName: job!.typeName, status: job!.status });
+  const { typeName, status } = node;
+  const job = node.count === 1 ? node.jobs[0] : undefined;
+  const sub = job === undefined ? status : `${status} · ${lasted(job)}`;
+  const target = job === undefined ? jobsPath({ rootSequenceId: root, typeName, status }) : jobPath(job.id);
   return (
     <a
       href={addressOf(target)}
-      class={`node ${job!.status} ${node.isCritical ? "critical" : ""}`}
+      class={`node ${status} ${node.isCritical ? "critical" : ""}`}
       onClick={(event: MouseEvent) => {
         if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return;
         event.preventDefault();
@@ -161,7 +103,7 @@ const Node = ({
       <g transform={`translate(${x} ${y})`}>
         <rect width={width} height={nodeHeight} rx="8" />
         <svg x="12" y="17" width="16" height="16" viewBox="0 0 16 16">
-          <Icon name={icons[job!.status]} />
+          <Icon name={icons[status]} />
         </svg>
         <text x="38" y="21">
           {nameOf(node)}{" "}
@@ -196,12 +138,17 @@ const CriticalPath = ({ tree }: { readonly tree: Tree }) => {
 };
 
 /** From the first job to the last, or until now. */
-const describeSpan = (nodes: readonly TreeNode[]): string => {
+const describeSpan = ({ nodes, others }: Tree): string => {
   const from = Math.min(...nodes.map(({ createdAt }) => Date.parse(createdAt)));
   const to = Math.max(...nodes.map(({ endedAt }) => (endedAt === null ? now.value : Date.parse(endedAt))));
-  const hasEnded = nodes.every(({ endedAt }) => endedAt !== null);
+  const isOver = ({ status }: { readonly status: Status }): boolean =>
+    status === "completed" || status === "failed";
+  const hasEnded = nodes.every(isOver) && others.every(isOver);
   return hasEnded ? `took ${formatDuration(to - from)}` : `${formatDuration(to - from)} so far`;
 };
+
+const countJobs = ({ nodes, others }: Tree): number =>
+  nodes.length + others.reduce((sum, { count }) => sum + count, 0);
 
 const treeActions = ["cancel", "redrive"] as const;
 
@@ -210,8 +157,7 @@ const TreeActions = ({ tree, onPlan }: { readonly tree: Tree; onPlan(kind: Actio
   const offered = treeActions.filter(
     (kind) =>
       may(kinds[kind].needs) &&
-      // Jobs beyond those that are drawn may be in any state.
-      (!tree.isComplete || tree.nodes.some(({ status }) => kinds[kind].of.includes(status))),
+      [...tree.nodes, ...tree.others].some(({ status }) => kinds[kind].of.includes(status)),
   );
   return (
     <>
@@ -254,7 +200,7 @@ export const TreePage = ({ id }: { readonly id: string }) => {
           <div class={kind === undefined ? "columns" : "columns with-plan"}>
             <Card
               title="How it came about"
-              note={`${plural(tree.nodes.length, "job")}${tree.isComplete ? "" : " and more"} · ${describeSpan(tree.nodes)}`}
+              note={`${plural(countJobs(tree), "job")} · ${describeSpan(tree)}`}
               side={
                 <span class="legend">
                   <TreeActions tree={tree} onPlan={setKind} />

@@ -12,10 +12,14 @@ import { offers } from "../state/session.ts";
 const list = (names: readonly string[]): string =>
   names.length > 3 ? `${names.slice(0, 2).join(", ")} and ${names.length - 2} more` : names.join(", ");
 
-/** A process that has closed is fine. One that stopped reporting may have crashed. */
-const Condition = ({ isAlive, hasClosed }: Process) => {
+/**
+ * A process that has closed is fine. One that stopped reporting may have crashed, unless it has no workers: then it reports only when
+ * it has started jobs.
+ */
+const Condition = ({ isAlive, hasClosed, workers }: Process) => {
   if (isAlive) return <span class="tag ok">alive</span>;
-  return hasClosed ? <span class="tag">closed</span> : <span class="tag bad">silent</span>;
+  if (hasClosed) return <span class="tag">closed</span>;
+  return workers.length === 0 ? <span class="tag">idle</span> : <span class="tag bad">silent</span>;
 };
 
 const Row = ({ process }: { readonly process: Process }) => {

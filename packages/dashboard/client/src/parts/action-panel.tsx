@@ -202,6 +202,7 @@ export const PlanPanel = ({
         before: made.before,
         ...(pace > 0 && { pace }),
         ...(made.needsConfirmation && { confirm: Number(typed) }),
+        ...(made.preview.total !== null && { expected: made.preview.total }),
       });
       setRunningId(id);
     } catch (error) {
@@ -228,7 +229,7 @@ export const PlanPanel = ({
         <Skeleton rows={4} />
       )}
       {plan !== undefined && runningId !== undefined && (
-        <Progress kind={kind} id={runningId} expected={count + plan.preview.skipped} onEnd={onDone} />
+        <Progress kind={kind} id={runningId} onEnd={onDone} />
       )}
       {plan !== undefined && runningId === undefined && (
         <>
@@ -257,7 +258,7 @@ export const PlanPanel = ({
           {!plan.preview.isExact && (
             <p class="small dim">Only the first ones were looked at. The rest is treated in the same way.</p>
           )}
-          {count > 5 && <Pace jobs={count} value={pace} onChange={setPace} />}
+          {count > 5 && <Pace jobs={plan.preview.total ?? count} value={pace} onChange={setPace} />}
           {plan.needsConfirmation && count > 0 && (
             <label class="field">
               <span>

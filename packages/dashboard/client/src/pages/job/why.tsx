@@ -2,7 +2,7 @@ import type { Explanation, JobDetail, JobRow } from "../../../../src/answers/job
 import type { Statistics } from "../../../../src/answers/numbers.ts";
 import { Card } from "../../parts/card.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { Age, Time } from "../../parts/job-state.tsx";
+import { Age, StateMark, Time } from "../../parts/job-state.tsx";
 import { Link } from "../../parts/link.tsx";
 import { usePolled } from "../../state/api.ts";
 import {
@@ -14,7 +14,7 @@ import {
   formatTime,
   plural,
 } from "../../state/format.ts";
-import { jobsPath } from "../../state/router.ts";
+import { jobPath, jobsPath, withQuery } from "../../state/router.ts";
 import { backlog } from "../../state/session.ts";
 import { now } from "../../state/settings.ts";
 
@@ -68,6 +68,12 @@ const questions: Readonly<Record<JobRow["status"], string>> = {
 const withTimes = (text: string): string =>
   text.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, (iso) => formatTime(iso, now.value));
 
+/** The mark of a link in the chain. */
+const statusOf = (state: string): JobRow["status"] => {
+  if (state === "blocked" || state === "completed" || state === "failed") return state;
+  return state === "running" || state === "lease_expired" ? "running" : "pending";
+};
+
 const until = (iso: string): string => {
   const left = Date.parse(iso) - now.value;
   return left > 0 ? `in ${formatAge(left)}` : "now";
@@ -87,17 +93,56 @@ const answer = ({ job, explanation, blockers }: JobDetail): string => {
       return `It completed ${formatAge(now.value - Date.parse(job.endedAt ?? job.createdAt))} ago, after ${plural(job.attempt, "attempt")}${explanation.summary?.includes("outside any worker") === true ? ", by a call from outside" : ""}.`;
     case "failed":
       return `It failed ${formatAge(now.value - Date.parse(job.endedAt ?? job.createdAt))} ago, after ${plural(job.attempt, "attempt")}: ${formatFailure(job.failureReason ?? "unknown")}.`;
-    case undefined: {
-      // Viewers without the right to payloads get no explanation; the job itself is enough for a sentence.
+    case "blocked": {
       const open = blockers.filter(({ status }) => status !== "completed").length;
-      if (job.status === "blocked") return `It waits for ${plural(open, "blocker")}.`;
-      return job.failureReason === null
-        ? `It is ${job.status}, after ${plural(job.attempt, "attempt")}.`
-        : `It failed: ${formatFailure(job.failureReason)}.`;
+      const [first] = explanation.chain ?? [];
+      const others = open > 1 ? ` and ${plural(open - 1, "other blocker")}` : "";
+      return `It waits for ${first?.typeName ?? plural(open, "blocker")}${first === undefined ? "" : others}.`;
     }
     default:
       return withTimes(summary ?? "");
   }
+};
+
+/** What it waits for, and what that waits for, to the end. */
+const Chain = ({ explanation: { chain = [], holders = [], scope, by } }: JobDetail) => {
+  const others = holders.filter(({ jobId }) => jobId !== chain[0]?.jobId);
+  const isLimited = by !== undefined && by !== "order" && scope !== undefined;
+  if (chain.length + others.length === 0 && !isLimited) return null;
+  return (
+    <ol class="steps chain" aria-label="What it waits for">
+      {chain.map(({ jobId, typeName, state, reason }) => (
+        <li key={jobId}>
+          <StateMark status={statusOf(state)} words="" />
+          <span>
+            <Link class="strong" to={jobPath(jobId)}>
+              {typeName}
+            </Link>{" "}
+            {withTimes(reason)}
+          </span>
+        </li>
+      ))}
+      {others.map(({ jobId, typeName, leasedBy, since }) => (
+        <li key={jobId}>
+          <StateMark status="running" words="" />
+          <span>
+            <Link class="strong" to={jobPath(jobId)}>
+              {typeName}
+            </Link>{" "}
+            holds a slot: it has been running for {formatAge(now.value - Date.parse(since))} on {leasedBy}
+          </span>
+        </li>
+      ))}
+      {isLimited && (
+        <li>
+          <Icon name="limits" />
+          <Link class="link" to={withQuery("/limits", { queue: scope.queue })}>
+            Limits of queue {scope.queue}
+          </Link>
+        </li>
+      )}
+    </ol>
+  );
 };
 
 /** More about it, as short notes below the answer. */
@@ -173,6 +218,7 @@ export const Why = ({ detail }: { readonly detail: JobDetail }) => {
     <section class={`card why edge-${status}`} aria-label={questions[status]}>
       <span class="small dim">{questions[status]}</span>
       <p class="answer">{answer(detail)}</p>
+      <Chain {...detail} />
       <Notes detail={detail} />
     </section>
   );
