@@ -1,4 +1,5 @@
 import type { CreatedStateJob, NewJob } from "../../store/contract/creation.ts";
+import type { StateJob } from "../../store/contract/job.ts";
 import { isWaiting } from "../../store/rules/edits.ts";
 import type { StoreStep } from "../history.ts";
 import { type Check, short, type Table } from "./check.ts";
@@ -63,18 +64,40 @@ export const replacementsTakeEffect: Check = {
 
 export const waitingJobsExpire: Check = {
   invariant: "a job expires only before its first attempt, and not too early",
-  watch: ({ report }) => ({
-    onStep: ({ at, method, changes }) => {
-      for (const { before, after } of changes) {
-        if (!before || after?.failureReason !== "expired" || before.status === "failed") continue;
-        // A worker that has claimed it counts from the moment of the claim.
-        const attempts = before.status === "running" ? 1 : 0;
-        const moment = before.status === "running" ? before.lastAttemptAt! : at;
-        if (before.attempt !== attempts)
-          report(`${method} let ${short(after.id)} expire although it had begun (attempt ${before.attempt})`);
-        if (before.expireAfterMs === null || before.scheduledAt + before.expireAfterMs > moment)
-          report(`${method} let ${short(after.id)} expire too early`);
-      }
-    },
-  }),
+  watch: ({ report }) => {
+    /**
+     * The jobs as each was first claimed with its token. A claim that was given up can still arrive after it was repeated, with
+     * the same token: the worker that holds the job knows nothing of it, and has decided by the first.
+     */
+    const firstClaims = new Map<string, StateJob>();
+
+    const asItsHolderHasIt = (row: StateJob): StateJob => {
+      const first = firstClaims.get(row.id);
+      return first?.leaseToken === row.leaseToken ? first : row;
+    };
+
+    const checkExpiry = (row: StateJob, method: string, at: number): void => {
+      // A worker that has claimed it counts from the moment of the claim.
+      const isClaimed = row.status === "running";
+      const { id, attempt, expireAfterMs, scheduledAt, lastAttemptAt } = isClaimed
+        ? asItsHolderHasIt(row)
+        : row;
+      if (attempt !== (isClaimed ? 1 : 0))
+        report(`${method} let ${short(id)} expire although it had begun (attempt ${attempt})`);
+      if (expireAfterMs === null || scheduledAt + expireAfterMs > (isClaimed ? lastAttemptAt! : at))
+        report(`${method} let ${short(id)} expire too early`);
+    };
+
+    return {
+      onStep: ({ at, method, changes }) => {
+        for (const { before, after } of changes) {
+          if (before && after?.failureReason === "expired" && before.status !== "failed")
+            checkExpiry(before, method, at);
+          if (method !== "claimJobs" || after?.status !== "running") continue;
+          if (before?.status !== "running" || before.leaseToken !== after.leaseToken)
+            firstClaims.set(after.id, after);
+        }
+      },
+    };
+  },
 };
