@@ -1,5 +1,14 @@
 export { type FastCheck, modelConformance, type ModelConformanceOptions } from "./conformance/model.ts";
 
+export {
+  type LosingAdapter,
+  lostStatementConformance,
+  type LostStatementFixture,
+  type TableDump,
+} from "./conformance/lost-statement.ts";
+
+export { type ApiOperation, apiOperations, type ApiUnderTest } from "./conformance/api-operations.ts";
+
 export { nthCallConformance, type NthCallFixture, type NthCallOptions } from "./conformance/nth-call.ts";
 
 export { notifyAdapterConformance } from "./conformance/notify-adapter.ts";

@@ -2,46 +2,39 @@ import { PGlite } from "@electric-sql/pglite";
 import { randomUUID } from "node:crypto";
 import { createLeasehold, JobAlreadyExistsError } from "leasehold";
 import type { StateAdapter } from "leasehold/adapter";
+import { apiOperations, type ApiUnderTest } from "leasehold/testing";
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { createPGliteStateProvider } from "../providers/pglite.ts";
 import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
-import {
-  methodNames,
-  methodOf,
-  type OperationLeasehold,
-  operationTypes,
-  reads,
-  withoutTransaction,
-  writes,
-} from "../testing/operations.ts";
 import { claim } from "../testing/test-jobs.ts";
 import { until } from "../testing/until.ts";
 import type { PgStateProvider } from "./provider.ts";
 
+const { jobTypes, writes, reads, withoutTransaction, methodNames, methodOf } = apiOperations;
 const operations = [...writes, ...reads];
 
 /** A new instance, as in a process that has just started: it has read nothing yet. */
-const openCold = async (stateProvider: object, schema: string): Promise<OperationLeasehold> =>
+const openCold = async (stateProvider: object, schema: string): Promise<ApiUnderTest> =>
   (await createLeasehold({
     stateAdapter: await createPgStateAdapter({
       stateProvider: stateProvider as PgStateProvider<object, object>,
       schema,
       migrate: false,
     }),
-    jobTypes: operationTypes,
+    jobTypes,
     statistics: false,
     storeDeadlineMs: 60_000,
-  })) as unknown as OperationLeasehold;
+  })) as unknown as ApiUnderTest;
 
 const url = inject("postgres15Url");
 
 describe("in a transaction of the caller, on a pool whose connections are all in use", () => {
   const schema = newSchemaName();
   const pool = new pg.Pool({ connectionString: url, max: 3 });
-  let healthy: OperationLeasehold;
+  let healthy: ApiUnderTest;
 
   beforeAll(async () => {
     const stateProvider = createPgPoolStateProvider({ pool });
@@ -62,7 +55,7 @@ describe("in a transaction of the caller, on a pool whose connections are all in
   /** Runs `work` with as many clients of a new pool as it has, each in a transaction. */
   const withBusyPool = async (
     size: number,
-    work: (leasehold: OperationLeasehold, ctxs: readonly object[]) => Promise<void>,
+    work: (leasehold: ApiUnderTest, ctxs: readonly object[]) => Promise<void>,
   ): Promise<void> => {
     const busy = new pg.Pool({ connectionString: url, max: size });
     const leasehold = await openCold(createPgPoolStateProvider({ pool: busy }), schema);
@@ -156,7 +149,7 @@ describe("in a transaction of the caller, on a pool whose connections are all in
 describe("in a transaction of the caller, on a database with one connection", () => {
   const db = new PGlite();
   let stateProvider: object;
-  let healthy: OperationLeasehold;
+  let healthy: ApiUnderTest;
 
   beforeAll(async () => {
     stateProvider = createPGliteStateProvider({ db });

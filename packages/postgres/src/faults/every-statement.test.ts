@@ -1,11 +1,10 @@
-import type { StateAdapter } from "leasehold/adapter";
+import { type LosingAdapter, lostStatementConformance, type TableDump } from "leasehold/testing";
 import pg from "pg";
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, inject, it } from "vitest";
 import type { PgStateProvider } from "../database/provider.ts";
 import { createPgPoolStateProvider } from "../providers/pg-pool.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
-import { partOperations } from "../testing/part-operations.ts";
 
 const url = inject("postgres15Url");
 const schema = newSchemaName();
@@ -16,8 +15,7 @@ class LostConnection extends Error {
   readonly code = "08006";
 }
 
-/** A provider whose connection is lost once: before the statement with this number is sent, or before its reply arrives. */
-const loseConnection = (nth: number, when: "before" | "after") => {
+const openLosing = async (nth: number, when: "before" | "after"): Promise<LosingAdapter> => {
   let count = 0;
   let isArmed = false;
   const send = async <T>(run: () => Promise<T>): Promise<T> => {
@@ -37,10 +35,16 @@ const loseConnection = (nth: number, when: "before" | "after") => {
     executeSql: (ctx, statement) => send(() => provider.executeSql(ctx, statement)),
     ...(executeLast && { executeLast: (ctx, statement) => send(() => executeLast(ctx, statement)) }),
   };
-  const arm = (isOn: boolean): void => {
-    isArmed = isOn;
+  return {
+    adapter: await open(faulty),
+    arm: () => {
+      isArmed = true;
+    },
+    disarm: () => {
+      isArmed = false;
+    },
+    isReached: () => count >= nth,
   };
-  return { provider: faulty, arm, isReached: () => count >= nth };
 };
 
 // Numbers of rows, which a transaction that is rolled back uses up, the version of the rules, and when running jobs are counted.
@@ -53,10 +57,8 @@ const countersOf: Readonly<Record<string, string>> = {
 
 let tables: string[] = [];
 
-type Dump = Readonly<Record<string, string>>;
-
 /** The rows of every table. */
-const dump = async (): Promise<Dump> => {
+const dump = async (): Promise<TableDump> => {
   const parts = tables.map(
     (table) => `SELECT '${table}' AS name, string_agg(row::text, ' ' ORDER BY row::text) AS rows
       FROM (SELECT to_jsonb(t)${countersOf[table] ?? ""} AS row FROM ${schema}.${table} AS t) AS x`,
@@ -65,20 +67,18 @@ const dump = async (): Promise<Dump> => {
   return Object.fromEntries(rows.map((row) => [row.name, row.rows]));
 };
 
-const differing = (a: Dump, b: Dump): string[] => tables.filter((table) => a[table] !== b[table]);
-
 const reset = async (): Promise<void> => {
   const emptied = tables.filter((table) => table !== "limit_epoch" && table !== "migration");
   await pool.query(`TRUNCATE ${emptied.map((table) => `${schema}.${table}`).join()} RESTART IDENTITY`);
 };
 
-const open = (stateProvider: PgStateProvider<object, object>): Promise<StateAdapter> =>
+const open = (stateProvider: PgStateProvider<object, object>) =>
   createPgStateAdapter({
     stateProvider,
     schema,
     migrate: false,
     connectionRetryConfig: { maxAttempts: 1 },
-  }) as unknown as Promise<StateAdapter>;
+  });
 
 beforeAll(async () => {
   await createPgStateAdapter({ stateProvider: provider, schema });
@@ -93,46 +93,7 @@ afterAll(async () => {
   await dropSchema(url, schema);
 });
 
-describe.each(["before", "after"] as const)("a connection lost %s any statement", (when) => {
-  beforeEach(reset);
-
-  it.each(partOperations.map((operation) => [operation.name, operation] as const))(
-    "%s has happened or has not, and repeated it has happened once",
-    { timeout: 60_000 },
-    async (_name, { prepare, call, settle }) => {
-      const healthy = await open(provider);
-      await prepare(await open(provider));
-      await call(await open(provider), false);
-      const done = await dump();
-      await settle?.(healthy);
-      const settled = await dump();
-      for (let nth = 1, isReached = true; isReached; nth += 1) {
-        await reset();
-        await prepare(await open(provider));
-        const before = await dump();
-        const faulty = loseConnection(nth, when);
-        const adapter = await open(faulty.provider);
-        faulty.arm(true);
-        const failure = await call(adapter, false).then(
-          () => undefined,
-          (error: unknown) => error,
-        );
-        isReached = faulty.isReached();
-        faulty.arm(false);
-        if (failure !== undefined) expect(failure).toBeInstanceOf(LostConnection);
-        const after = await dump();
-        const [changed, missing] = [differing(before, after), differing(done, after)];
-        // A rule is stored first, and then applied to the jobs, if not by this call then by the next claim.
-        if (failure === undefined)
-          expect(settle === undefined ? missing : [], `statement ${nth}`).toEqual([]);
-        else if (settle === undefined && changed.length > 0)
-          expect(missing, `half done after statement ${nth}`).toEqual([]);
-        // By the process that met the fault: what it remembers must not be in the way.
-        await call(adapter, true);
-        await settle?.(healthy);
-        const repeated = await dump();
-        expect(differing(settled, repeated), `repeated after statement ${nth}`).toEqual([]);
-      }
-    },
-  );
-});
+lostStatementConformance(
+  { describe, it, afterAll },
+  { open: () => open(provider), openLosing, isLoss: (error) => error instanceof LostConnection, dump, reset },
+);

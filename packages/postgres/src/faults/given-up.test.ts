@@ -1,11 +1,15 @@
 import { createLeasehold, StoreCallTimeoutError } from "leasehold";
-import { createDeterministicRuntime, createManualClock } from "leasehold/testing";
+import {
+  apiOperations,
+  type ApiUnderTest,
+  createDeterministicRuntime,
+  createManualClock,
+} from "leasehold/testing";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { PgStateProvider } from "../database/provider.ts";
 import { createPgStateAdapter } from "../state-adapter.ts";
 import { dropSchema, newSchemaName } from "../testing/fixtures.ts";
 import { createGate } from "../testing/gate.ts";
-import { type OperationLeasehold, operationTypes, writes } from "../testing/operations.ts";
 import { type UserClient, userClients } from "../testing/user-transactions.ts";
 
 const url = inject("postgres15Url");
@@ -62,7 +66,7 @@ const holdAnswer = (provider: PgStateProvider<object, object>, nth: number) => {
 describe.each(Object.entries(userClients))("a call given up in a transaction of %s", (name, open) => {
   const schema = newSchemaName();
   let client: UserClient;
-  let healthy: OperationLeasehold;
+  let healthy: ApiUnderTest;
   let instances = 0;
 
   const openLeasehold = async (stateProvider: PgStateProvider<object, object>) => {
@@ -70,12 +74,12 @@ describe.each(Object.entries(userClients))("a call given up in a transaction of 
     const runtime = createDeterministicRuntime({ seed: instances, clock: createManualClock() });
     const leasehold = await createLeasehold({
       stateAdapter: await createPgStateAdapter({ stateProvider, schema, migrate: false }),
-      jobTypes: operationTypes,
+      jobTypes: apiOperations.jobTypes,
       runtime,
       statistics: false,
       storeDeadlineMs,
     });
-    return { leasehold: leasehold as unknown as OperationLeasehold, clock: runtime.clock };
+    return { leasehold: leasehold as unknown as ApiUnderTest, clock: runtime.clock };
   };
 
   beforeAll(async () => {
@@ -108,7 +112,7 @@ describe.each(Object.entries(userClients))("a call given up in a transaction of 
     }
   };
 
-  it.each(writes.map((operation) => [operation.name, operation] as const))(
+  it.each(apiOperations.writes.map((operation) => [operation.name, operation] as const))(
     "%s leaves nothing behind, whichever of its statements is late",
     { timeout: 120_000 },
     async (_name, { prepare }) => {

@@ -9,6 +9,8 @@ export interface RecordingProvider {
   readonly statements: string[];
   /** Called before each statement of the writer; may throw, or do something to the connection. */
   onStatement: (sql: string, writer: SqliteConnection) => void;
+  /** Called after each of them that succeeded; may throw. */
+  afterStatement: () => void;
 }
 
 /** A provider over libsql that records every statement. */
@@ -20,29 +22,21 @@ export const createRecordingProvider = (file: string): RecordingProvider => {
     provider: { ...provider, writer: undefined as never, reader: undefined as never },
     statements,
     onStatement: () => undefined,
+    afterStatement: () => undefined,
   };
   const record = (connection: SqliteConnection, isWriter: boolean): SqliteConnection => {
-    const note = (sql: string): void => {
+    const note = <T>(sql: string, run: () => T): T => {
       statements.push(sql);
       if (isWriter) recording.onStatement(sql, connection);
+      const result = run();
+      if (isWriter) recording.afterStatement();
+      return result;
     };
     return {
-      exec: (sql) => {
-        note(sql);
-        connection.exec(sql);
-      },
-      run: (sql, values) => {
-        note(sql);
-        return connection.run(sql, values);
-      },
-      query: (sql, values) => {
-        note(sql);
-        return connection.query(sql, values);
-      },
-      first: (sql, values) => {
-        note(sql);
-        return connection.first(sql, values);
-      },
+      exec: (sql) => note(sql, () => connection.exec(sql)),
+      run: (sql, values) => note(sql, () => connection.run(sql, values)),
+      query: (sql, values) => note(sql, () => connection.query(sql, values)),
+      first: (sql, values) => note(sql, () => connection.first(sql, values)),
       close: () => connection.close(),
     };
   };

@@ -1,14 +1,13 @@
 import { randomUUID } from "node:crypto";
-import {
-  type DefineBlocker,
-  type DefineContinuationInput,
-  type DefineContinuationOutput,
-  defineUnionJobTypes,
-  type JobTypes,
-  type LeaseholdApi,
-} from "leasehold";
+import { defineUnionJobTypes, type JobTypes } from "../job-types/define.ts";
+import type {
+  DefineBlocker,
+  DefineContinuationInput,
+  DefineContinuationOutput,
+} from "../job-types/markers.ts";
+import type { LeaseholdApi } from "../leasehold-api.ts";
 
-export interface OperationTypes {
+interface OperationTypes {
   work: { input: { n: number }; output: number };
   step: { input: { n: number }; output: number };
   approve: { input: null; output: DefineContinuationOutput<"ship"> };
@@ -16,21 +15,21 @@ export interface OperationTypes {
   assemble: { input: null; output: null; blockers: [DefineBlocker<"work">, DefineBlocker<"work">] };
 }
 
-export const operationTypes: JobTypes<OperationTypes> = defineUnionJobTypes<OperationTypes>({
+const operationTypes: JobTypes<OperationTypes> = defineUnionJobTypes<OperationTypes>({
   step: { ordered: { onFailure: "stop" } },
 });
 
-export type OperationLeasehold = LeaseholdApi<OperationTypes, { readonly [key: string]: unknown }, string>;
+export type ApiUnderTest = LeaseholdApi<OperationTypes, { readonly [key: string]: unknown }, string>;
 
 /** A method of the API that takes a transaction, called with something to work on. */
-export interface Operation {
+export interface ApiOperation {
   /** The method, and what is special about this call. */
   readonly name: `${string}${"" | `: ${string}`}`;
   /** Creates what the call works on. Returns the call. */
-  prepare(leasehold: OperationLeasehold): Promise<OperationCall>;
+  prepare(leasehold: ApiUnderTest): Promise<OperationCall>;
 }
 
-export type OperationCall = (leasehold: OperationLeasehold, ctx: object) => Promise<unknown>;
+export type OperationCall = (leasehold: ApiUnderTest, ctx: object) => Promise<unknown>;
 
 type Ctx = { readonly [key: string]: never };
 
@@ -39,13 +38,13 @@ const newQueue = (): string => `queue-${randomUUID()}`;
 
 const work = (n: number, queue: string) => ({ typeName: "work" as const, queue, input: { n } });
 
-const startWork = async (leasehold: OperationLeasehold, options: object = {}): Promise<string> => {
+const startWork = async (leasehold: ApiUnderTest, options: object = {}): Promise<string> => {
   const started = await leasehold.startJobSequence({ ...work(1, newQueue()), ...options });
   return started.id;
 };
 
 const startAssembly = async (
-  leasehold: OperationLeasehold,
+  leasehold: ApiUnderTest,
 ): Promise<{ readonly id: string; readonly parts: readonly string[] }> => {
   const parts = [await startWork(leasehold), await startWork(leasehold)] as const;
   const { id } = await leasehold.startJobSequence({
@@ -58,7 +57,7 @@ const startAssembly = async (
   return { id, parts };
 };
 
-const putRecurring = async (leasehold: OperationLeasehold): Promise<string> => {
+const putRecurring = async (leasehold: ApiUnderTest): Promise<string> => {
   const id = randomUUID();
   await leasehold.recurring.put({ id, everyMs: 3_600_000, job: work(1, newQueue()) });
   return id;
@@ -66,7 +65,7 @@ const putRecurring = async (leasehold: OperationLeasehold): Promise<string> => {
 
 /** A call that needs nothing to work on. */
 const alone =
-  (call: (leasehold: OperationLeasehold, ctx: Ctx) => Promise<unknown>): Operation["prepare"] =>
+  (call: (leasehold: ApiUnderTest, ctx: Ctx) => Promise<unknown>): ApiOperation["prepare"] =>
   async () =>
   (leasehold, ctx) =>
     call(leasehold, ctx as Ctx);
@@ -74,21 +73,21 @@ const alone =
 /** A call with the id of something that `create` makes. */
 const withId =
   <T>(
-    create: (leasehold: OperationLeasehold) => Promise<T>,
-    call: (leasehold: OperationLeasehold, ctx: Ctx, created: T) => Promise<unknown>,
-  ): Operation["prepare"] =>
+    create: (leasehold: ApiUnderTest) => Promise<T>,
+    call: (leasehold: ApiUnderTest, ctx: Ctx, created: T) => Promise<unknown>,
+  ): ApiOperation["prepare"] =>
   async (healthy) => {
     const created = await create(healthy);
     return (leasehold, ctx) => call(leasehold, ctx as Ctx, created);
   };
 
-const start = (settings: object): Operation["prepare"] =>
+const start = (settings: object): ApiOperation["prepare"] =>
   alone((leasehold, ctx) =>
     leasehold.startJobSequence({ ...ctx, ...work(1, newQueue()), ...settings } as never),
   );
 
 /** A start that finds a job under its key. */
-const startAgain = (deduplication: object): Operation["prepare"] =>
+const startAgain = (deduplication: object): ApiOperation["prepare"] =>
   withId(
     async (healthy) => {
       const again = { queue: newQueue(), deduplication: { key: randomUUID(), ...deduplication } };
@@ -99,22 +98,22 @@ const startAgain = (deduplication: object): Operation["prepare"] =>
       leasehold.startJobSequence({ ...ctx, ...again, typeName: "work", input: { n: 2 } } as never),
   );
 
-const approval = (healthy: OperationLeasehold): Promise<string> =>
+const approval = (healthy: ApiUnderTest): Promise<string> =>
   healthy.startJobSequence({ typeName: "approve" }).then(({ id }) => id);
 
-const failed = async (healthy: OperationLeasehold): Promise<string> => {
+const failed = async (healthy: ApiUnderTest): Promise<string> => {
   const id = await startWork(healthy);
   await healthy.jobs.cancel({ ids: [id] });
   return id;
 };
 
-const stoppedAssembly = async (healthy: OperationLeasehold): Promise<string> => {
+const stoppedAssembly = async (healthy: ApiUnderTest): Promise<string> => {
   const { parts } = await startAssembly(healthy);
   await healthy.jobs.cancel({ ids: [parts[0]!] });
   return parts[0]!;
 };
 
-export const writes: readonly Operation[] = [
+const writes: readonly ApiOperation[] = [
   { name: "startJobSequence", prepare: start({}) },
   {
     name: "startJobSequence: later, and expires",
@@ -363,7 +362,7 @@ export const writes: readonly Operation[] = [
   },
 ];
 
-export const reads: readonly Operation[] = [
+const reads: readonly ApiOperation[] = [
   { name: "getTime", prepare: alone((leasehold, ctx) => leasehold.getTime(ctx)) },
   {
     name: "jobs.get",
@@ -440,7 +439,7 @@ export const reads: readonly Operation[] = [
 ];
 
 /** Methods that take no transaction. */
-export const withoutTransaction: readonly string[] = [
+const withoutTransaction: readonly string[] = [
   "waitForJobSequenceCompletion",
   "runInTransaction",
   "withNotify",
@@ -453,10 +452,29 @@ const pickContext = (options: object, ctx: object): Ctx =>
   Object.fromEntries(Object.entries(options).filter(([key]) => key in ctx)) as Ctx;
 
 /** The names of all methods, those of the namespaces with its name before them. */
-export const methodNames = (leasehold: object, prefix = ""): string[] =>
+const methodNames = (leasehold: object, prefix = ""): string[] =>
   Object.entries(leasehold).flatMap(([key, value]: [string, unknown]) => {
     if (typeof value === "function") return [`${prefix}${key}`];
     return typeof value === "object" && value !== null ? methodNames(value, `${key}.`) : [];
   });
 
-export const methodOf = ({ name }: Operation): string => name.split(":")[0]!;
+const methodOf = ({ name }: ApiOperation): string => name.split(":")[0]!;
+
+interface ApiOperations {
+  readonly jobTypes: JobTypes<OperationTypes>;
+  readonly writes: readonly ApiOperation[];
+  readonly reads: readonly ApiOperation[];
+  readonly withoutTransaction: readonly string[];
+  methodNames(leasehold: object): string[];
+  methodOf(operation: ApiOperation): string;
+}
+
+/** Every method of the API that takes a transaction, to be tried in every situation. */
+export const apiOperations: ApiOperations = {
+  jobTypes: operationTypes,
+  writes,
+  reads,
+  withoutTransaction,
+  methodNames,
+  methodOf,
+};

@@ -1,14 +1,10 @@
-import type {
-  AttemptNote,
-  Limits,
-  NewJob,
-  NewRecurringJob,
-  Recurring,
-  Reports,
-  StateAdapter,
-  StateJob,
-} from "leasehold/adapter";
-import { newJob } from "./test-jobs.ts";
+import type { Limits } from "../../store/contract/limits.ts";
+import type { NewJob } from "../../store/contract/creation.ts";
+import type { Recurring, NewRecurringJob } from "../../store/contract/recurring.ts";
+import type { AttemptNote, Reports } from "../../store/contract/history.ts";
+import type { StateAdapter } from "../../store/contract/state-adapter.ts";
+import type { StateJob } from "../../store/contract/job.ts";
+import { newJob } from "../state-fixture.ts";
 
 /** A call of an optional part of the contract, or of a claim that depends on one. All times and ids are given. */
 export interface PartOperation {
@@ -30,6 +26,9 @@ const recurringOf = (adapter: StateAdapter): Recurring<object> =>
 
 const reportsOf = (adapter: StateAdapter): Reports<never> => adapter.history as unknown as Reports<never>;
 
+const newWork = (overrides: Partial<NewJob>): NewJob =>
+  newJob({ queue: "default", typeName: "work", ...overrides });
+
 const create = (
   adapter: StateAdapter,
   count: number,
@@ -37,7 +36,7 @@ const create = (
   first = 1,
 ): Promise<unknown> =>
   adapter.createJobs({
-    jobs: Array.from({ length: count }, (_, n) => newJob({ id: idOf(first + n), ...overrides })),
+    jobs: Array.from({ length: count }, (_, n) => newWork({ id: idOf(first + n), ...overrides })),
     now,
   });
 
@@ -105,7 +104,7 @@ const advance = async (adapter: StateAdapter, ctx: object, ids: readonly string[
     tickHistory: '{"started":1}',
   }));
   const started = jobs.map(({ id, lastSequenceId }) =>
-    newJob({ id: lastSequenceId, recurrence: JSON.stringify({ id }), group: "recurring" }),
+    newWork({ id: lastSequenceId, recurrence: JSON.stringify({ id }), group: "recurring" }),
   );
   await adapter.createJobs({ ctx: ctx as never, jobs: started, now });
   await recurringOf(adapter).advanceRecurring({ ctx, jobs, now });
