@@ -500,10 +500,11 @@ plant("limits/set-rule.ts", [
     "a first limit does not count what runs",
     ["countRunning(db, queue, limitRules.read(db).get(queue)!);", ""],
   ],
+  ["a changed rule opens all groups for one claim", ["AS g SET claimable_at = 0", "AS g SET claimable = 1"]],
   [
     "a raised limit does not open groups",
     [
-      "if (rule.perGroup !== before.perGroup || rule.groups !== before.groups) db.run(reopen, [type.id]);",
+      "if (rule.perGroup !== before.perGroup || rule.groups !== before.groups) db.run(checkAgain, [type.id]);",
       "",
     ],
   ],

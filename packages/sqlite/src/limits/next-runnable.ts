@@ -62,6 +62,9 @@ const never = Number.POSITIVE_INFINITY;
 
 const pageSize = 100;
 
+/** More groups than this are left to claims. */
+const mostDueGroups = 1_000;
+
 /** When the leases end that hold slots of this kind. */
 const endsOf = (leased: readonly LeasedJob[], slot: number) => (): number[] =>
   leased.filter((each) => (each.countedIn & slot) > 0).map(({ leasedUntil }) => leasedUntil);
@@ -131,12 +134,15 @@ export const prepareNextClaimableAt = (tables: Tables, runnable: Runnable): Next
       last = page.length < pageSize ? undefined : page.at(-1);
     } while (last !== undefined);
     // No group is claimable before its `claimable_at`: the search ends at the first that is later than the result so far.
+    let due = 0;
     do {
       const page = groupRow.all(db, listTimed, [ruleId, last?.claimableAt ?? -1, last?.key ?? -1]);
       for (const state of page) {
         if (state.claimableAt! >= first) return first;
+        if (state.claimableAt! <= now) due += 1;
         first = Math.min(first, claimableAt(state));
-        if (first <= now) return now;
+        // After a change of the rules many groups are to be checked again: claims do that, a portion at a time.
+        if (first <= now || due > mostDueGroups) return now;
       }
       last = page.length < pageSize ? undefined : page.at(-1);
     } while (last !== undefined);

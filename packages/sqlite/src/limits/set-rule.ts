@@ -15,7 +15,7 @@ import type { Operation } from "../database/operation.ts";
 import { defineRow, firstNumber } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 import { keyFactor } from "../rows/job-table.ts";
-import { type GroupQueues, resumedVirtualTime } from "./group-queues.ts";
+import type { GroupQueues } from "./group-queues.ts";
 import { type LimitRuleRow, type LimitRuleRows, type QueueRules, rulesOver } from "./rule-rows.ts";
 
 export const prepareResumeGroup =
@@ -54,7 +54,8 @@ export const prepareSetRule = (
     WHERE limit_rule_id = ? AND bucket_full_at > ? AND group_key NOT IN (SELECT value FROM json_each(?))`;
   const setNamedBucket = `UPDATE ${groupState} SET bucket_full_at = min(bucket_full_at, ?)
     WHERE limit_rule_id = ? AND group_key = ?`;
-  const reopen = `UPDATE ${groupState} AS g SET ${resumedVirtualTime(limitRule)}, claimable = 1
+  // Due whatever the clock says. Claims open and check a thousand of these at a time: there may be very many.
+  const checkAgain = `UPDATE ${groupState} AS g SET claimable_at = 0
     WHERE limit_rule_id = ? AND claimable = 0 AND EXISTS (SELECT 1 FROM ${job} AS j INDEXED BY ${groupIndex}
       WHERE j.claim_key = g.claim_key AND j.group_order IS NOT NULL)`;
   const listRunning = `SELECT ${runningRow.columns} FROM ${job} INDEXED BY ${runningIndex}
@@ -140,7 +141,7 @@ export const prepareSetRule = (
     for (const type of typeName === null ? rulesBefore.types.values() : [row]) {
       const over = rulesOver(rulesBefore, type.typeName!);
       editGroupRates(db, type.id, over, withRule(over, rule), now);
-      if (rule.perGroup !== before.perGroup || rule.groups !== before.groups) db.run(reopen, [type.id]);
+      if (rule.perGroup !== before.perGroup || rule.groups !== before.groups) db.run(checkAgain, [type.id]);
     }
     countRunning(db, queue, limitRules.read(db).get(queue)!);
     return { kind: "set", rule };
