@@ -18,7 +18,7 @@ const storeDeadlineMs = 10_000;
 
 type AnyMethod = (...args: unknown[]) => unknown;
 
-const partNames = ["statistics", "recurring", "edits", "limits", "history"];
+const partNames = new Set(["statistics", "recurring", "edits", "limits", "history"]);
 
 /** Answered without the database. */
 const isLocal = (method: string): boolean => method.startsWith("is") || method === "close";
@@ -34,7 +34,7 @@ const holdCall = (nth: number, what: "call" | "answer") => {
   const wrap = <T extends object>(part: T): T =>
     Object.fromEntries(
       Object.entries(part).map(([name, value]: [string, unknown]) => {
-        if (partNames.includes(name)) return [name, wrap(value as object)];
+        if (partNames.has(name)) return [name, wrap(value as object)];
         if (typeof value !== "function" || isLocal(name)) return [name, value];
         return [name, hold(value as AnyMethod)];
       }),

@@ -40,7 +40,7 @@ const timeoutMs = 120_000;
  */
 export const lostStatementConformance = (runner: ConformanceRunner, fixture: LostStatementFixture): void => {
   const { dump, reset, isLoss } = fixture;
-  const open = async (): Promise<StateAdapter> => (await fixture.open()) as unknown as StateAdapter;
+  const open = (): Promise<StateAdapter> => fixture.open();
 
   for (const when of ["before", "after"] as const) {
     runner.describe(`a connection lost ${when} any statement`, () => {

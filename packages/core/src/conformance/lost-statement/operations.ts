@@ -106,7 +106,7 @@ const advance = async (adapter: StateAdapter, ctx: object, ids: readonly string[
   const started = jobs.map(({ id, lastSequenceId }) =>
     newWork({ id: lastSequenceId, recurrence: JSON.stringify({ id }), group: "recurring" }),
   );
-  await adapter.createJobs({ ctx: ctx as never, jobs: started, now });
+  await adapter.createJobs({ ctx, jobs: started, now });
   await recurringOf(adapter).advanceRecurring({ ctx, jobs, now });
 };
 
