@@ -254,7 +254,16 @@ export {
   tokensLeft,
 } from "./store/rules/limits.ts";
 
-export { finding, judgeIndexes, judgeMigrations, tryCheck } from "./store/rules/diagnostics.ts";
+export {
+  type BacklogCounts,
+  type BacklogKind,
+  createBacklogCounts,
+  finding,
+  judgeIndexes,
+  judgeMigrations,
+  queueTypeKey,
+  tryCheck,
+} from "./store/rules/diagnostics.ts";
 
 export { findCycle, type FindWaiting, type WaitingSequence } from "./store/rules/dependants.ts";
 
@@ -286,14 +295,10 @@ export { createdStateJob, recurringJobIdOf } from "./store/rules/transitions.ts"
 export {
   afterOutcome,
   cancelled,
-  completed,
   expired,
-  failed,
   failedByBlocker,
-  released,
   reaped,
   renewed,
-  retried,
   revived,
   withBlockers,
   withFewerBlockers,

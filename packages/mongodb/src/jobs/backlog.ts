@@ -1,8 +1,11 @@
-import type {
-  ListRecentlyFinishedCall,
-  MeasureBacklogCall,
-  RecentlyFinishedJob,
-  TypeBacklog,
+import {
+  type BacklogKind,
+  createBacklogCounts,
+  type ListRecentlyFinishedCall,
+  type MeasureBacklogCall,
+  queueTypeKey,
+  type RecentlyFinishedJob,
+  type TypeBacklog,
 } from "leasehold/adapter";
 import type { Document } from "mongodb";
 import { inSession } from "../database/collections.ts";
@@ -66,41 +69,6 @@ const findQueueTypes = async (
 // Of running and failed jobs no index begins with queue and type. This many times the cap are looked at, of all types.
 const mostCaps = 10;
 
-type Kind = "runnable" | "overdue" | "later" | "running" | "expired" | "blocked" | "failed";
-
-type Counting = { -readonly [TField in keyof TypeBacklog]: TypeBacklog[TField] };
-
-const keyOf = ({ queue, typeName }: QueueType): string => JSON.stringify([queue, typeName]);
-
-/** Adds up counts by queue and type, each up to the cap. */
-const createCounts = (cap: number) => {
-  const counts = new Map<string, Counting>();
-  const of = ({ queue, typeName }: QueueType): Counting => {
-    const key = keyOf({ queue, typeName });
-    const none = {
-      runnable: 0,
-      throttled: 0,
-      overdue: 0,
-      later: 0,
-      running: 0,
-      expired: 0,
-      blocked: 0,
-      failed: 0,
-    };
-    const found = counts.get(key) ?? { queue, typeName, ...none, oldestRunnableAt: null };
-    counts.set(key, found);
-    return found;
-  };
-  return {
-    of,
-    add: (queueType: QueueType, kind: Kind, count: number): void => {
-      // Of a type that has only jobs of another kind nothing is said.
-      if (count > 0) of(queueType)[kind] = Math.min(cap, count);
-    },
-    all: (): TypeBacklog[] => [...counts.values()],
-  };
-};
-
 export const measureBacklog = async (
   store: Store,
   call: StoreCall & MeasureBacklogCall,
@@ -109,12 +77,12 @@ export const measureBacklog = async (
   const options = inSession(call.session);
   const { cap } = call;
   const now = new Date(call.now ?? (await store.clock.ask()));
-  const counts = createCounts(cap);
+  const counts = createBacklogCounts(cap);
 
   const countPending = async (queueType: QueueType): Promise<void> => {
     const pending = { ...queueType, live: true, status: "pending" } as const;
     // Only types with jobs past `expireAfterMs` pay for reading more than the index.
-    const inTime = late.has(keyOf(queueType)) ? { $nor: [overdue] } : {};
+    const inTime = late.has(queueTypeKey(queueType)) ? { $nor: [overdue] } : {};
     const due = { ...pending, dueAt: { $lte: now }, ...inTime };
     const oldest = await jobs.findOne(due, { ...options, sort: { dueAt: 1 }, projection: { dueAt: 1 } });
     if (oldest?.dueAt instanceof Date) {
@@ -125,7 +93,7 @@ export const measureBacklog = async (
     counts.add(queueType, "later", await jobs.countDocuments(later, { ...options, limit: cap }));
   };
 
-  const addSome = async (kind: Kind, filter: Document, sort: Document): Promise<QueueType[]> => {
+  const addSome = async (kind: BacklogKind, filter: Document, sort: Document): Promise<QueueType[]> => {
     const found = await jobs
       .aggregate<{ _id: QueueType; count: number }>(
         [
@@ -142,7 +110,7 @@ export const measureBacklog = async (
   };
 
   const overdue = { expiresAt: { $gt: new Date(0), $lte: now } };
-  const late = new Set((await addSome("overdue", overdue, { expiresAt: 1 })).map(keyOf));
+  const late = new Set((await addSome("overdue", overdue, { expiresAt: 1 })).map(queueTypeKey));
   for (const queueType of await findQueueTypes(store, call, { live: true })) await countPending(queueType);
   for (const queueType of await findQueueTypes(store, call, { status: "blocked" })) {
     const count = await jobs.countDocuments({ ...queueType, status: "blocked" }, { ...options, limit: cap });

@@ -1,15 +1,11 @@
 import {
+  afterOutcome,
   type CommitOutcomesCall,
-  completed,
   completesSequence,
-  failed,
-  released,
   type HeldLease,
   type JobOutcome,
   checkOutcome,
   type OutcomeResult,
-  retried,
-  type StateJob,
 } from "leasehold/adapter";
 import type { Document } from "mongodb";
 import { divide } from "../database/contention.ts";
@@ -77,19 +73,6 @@ const outcomeChanges = (outcome: JobOutcome, now: unknown): Document => ({
   leasedUntil: null,
 });
 
-const after = (row: StateJob, outcome: JobOutcome, now: number): StateJob => {
-  switch (outcome.kind) {
-    case "complete":
-      return completed(row, outcome, now);
-    case "retry":
-      return retried(row, outcome, now);
-    case "release":
-      return released(row, outcome, now);
-    case "fail":
-      return failed(row, outcome, now);
-  }
-};
-
 const commitOutcome = async (
   work: Work,
   outcome: JobOutcome,
@@ -98,7 +81,7 @@ const commitOutcome = async (
   const stored = await work.find(outcome.jobId);
   const rejection = checkOutcome(stored?.row, outcome, work.now);
   if (stored === undefined || rejection !== undefined) return rejection!;
-  const { row } = work.save(stored, after(stored.row, outcome, work.now));
+  const { row } = work.save(stored, afterOutcome(stored.row, outcome, work.now));
   return {
     kind: "applied",
     at: work.now,

@@ -53,18 +53,8 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
 
   // These mostly repeat one of those above, as `readJob` does.
   scheduledAt: { column: "scheduled_at", type: "bigint", usually: { sameAs: "createdAt" } },
-  sequenceId: {
-    column: "sequence_id",
-    type: "id",
-    usually: { sameAs: "id" },
-    inserted: true,
-  },
-  rootSequenceId: {
-    column: "root_sequence_id",
-    type: "id",
-    usually: { sameAs: "id" },
-    inserted: true,
-  },
+  sequenceId: { column: "sequence_id", type: "id", usually: { sameAs: "id" }, inserted: true },
+  rootSequenceId: { column: "root_sequence_id", type: "id", usually: { sameAs: "id" }, inserted: true },
   sequenceCreatedAt: {
     column: "sequence_created_at",
     type: "bigint",
@@ -80,12 +70,7 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   leaseVersion: { column: "lease_version", type: "int", usually: { sameAs: "attempt" } },
 
   // Everything else.
-  sequenceIndex: {
-    column: "sequence_index",
-    type: "int",
-    usually: zero,
-    inserted: true,
-  },
+  sequenceIndex: { column: "sequence_index", type: "int", usually: zero, inserted: true },
   priority: {
     column: "priority",
     type: "int",
@@ -109,12 +94,7 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
     usually: { value: true, stored: null },
     inserted: true,
   },
-  group: {
-    column: "group_key",
-    type: "text",
-    ofLimits: true,
-    inserted: "rarely",
-  },
+  group: { column: "group_key", type: "text", ofLimits: true, inserted: "rarely" },
   ordered: {
     column: "ordered",
     type: "text",
@@ -153,16 +133,8 @@ const columns: { readonly [TProperty in keyof StateJob]: JobColumn<TProperty> } 
   progress: { column: "progress", type: "text" },
   lastError: { column: "last_error", type: "text" },
   lastFailedAt: { column: "last_failed_at", type: "bigint" },
-  recurrence: {
-    column: "recurrence",
-    type: "text",
-    inserted: "rarely",
-  },
-  expireAfterMs: {
-    column: "expire_after_ms",
-    type: "bigint",
-    inserted: "rarely",
-  },
+  recurrence: { column: "recurrence", type: "text", inserted: "rarely" },
+  expireAfterMs: { column: "expire_after_ms", type: "bigint", inserted: "rarely" },
   replacedBy: { column: "replaced_by", type: "id" },
 };
 

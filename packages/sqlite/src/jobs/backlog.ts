@@ -1,4 +1,9 @@
-import type { RecentlyFinishedJob, TypeBacklog } from "leasehold/adapter";
+import {
+  type BacklogKind,
+  createBacklogCounts,
+  queueTypeKey,
+  type RecentlyFinishedJob,
+} from "leasehold/adapter";
 import type { SqliteConnection, SqliteValue } from "../database/connection.ts";
 import type { Operation } from "../database/operation.ts";
 import { defineRow, firstNumber } from "../database/sql.ts";
@@ -87,45 +92,10 @@ export const prepareListRecentlyFinished = (tables: Tables): Operation<"listRece
   };
 };
 
-type Counting = { -readonly [Key in keyof TypeBacklog]: TypeBacklog[Key] };
-
-type Kind = keyof Omit<TypeBacklog, "queue" | "typeName" | "oldestRunnableAt">;
-
 // No index of running or failed jobs begins with queue and type. This many times the cap are read, of all types.
 const mostCaps = 10;
 // A type with more priorities than this is not searched any further.
 const mostPriorities = 1_000;
-
-const keyOf = ({ queue, typeName }: QueueType): string => JSON.stringify([queue, typeName]);
-
-/** Adds up counts by queue and type, each up to the cap. */
-const createCounts = (cap: number) => {
-  const counts = new Map<string, Counting>();
-  const of = ({ queue, typeName }: QueueType): Counting => {
-    const key = keyOf({ queue, typeName });
-    const none = {
-      runnable: 0,
-      throttled: 0,
-      overdue: 0,
-      later: 0,
-      running: 0,
-      expired: 0,
-      blocked: 0,
-      failed: 0,
-    };
-    const found = counts.get(key) ?? { queue, typeName, ...none, oldestRunnableAt: null };
-    counts.set(key, found);
-    return found;
-  };
-  return {
-    of,
-    all: () => [...counts.values()],
-    add: (queueType: QueueType, kind: Kind, count: number): void => {
-      const counting = of(queueType);
-      counting[kind] = Math.min(cap, counting[kind] + count);
-    },
-  };
-};
 
 const typeRow = defineRow((columns) => ({
   queue: columns.value<string>("queue"),
@@ -162,11 +132,9 @@ export const prepareMeasureBacklog = (
   const countFailed = countSome(job, "status = 'failed'", "created_at DESC");
 
   return (db: SqliteConnection, { cap }, now) => {
-    const counts = createCounts(cap);
+    const counts = createBacklogCounts(cap);
     const due = prepareDue(db, now);
-    const late = new Set(
-      queueTypeRow.all(db, findOverdue, [now, cap * mostCaps]).map((found) => keyOf(found)),
-    );
+    const late = new Set(queueTypeRow.all(db, findOverdue, [now, cap * mostCaps]).map(queueTypeKey));
     const add = (queueType: QueueType, found: DueCounts): void => {
       for (const kind of ["runnable", "throttled", "overdue"] as const)
         counts.add(queueType, kind, found[kind]);
@@ -176,7 +144,7 @@ export const prepareMeasureBacklog = (
     };
     /** The due jobs of one priority that have no group. */
     const countRange = (queueType: QueueType, values: readonly SqliteValue[]): DueCounts => {
-      const { count, overdue, oldest } = late.has(keyOf(queueType))
+      const { count, overdue, oldest } = late.has(queueTypeKey(queueType))
         ? dueCountsRow.first(db, countDueInTime, [now, ...values])!
         : dueCountsRow.first(db, countDue, values)!;
       return due.isThrottled(queueType.queue, queueType.typeName)
@@ -200,7 +168,7 @@ export const prepareMeasureBacklog = (
       const { queue, typeName } = queueType;
       counts.add(queueType, "blocked", firstNumber(db, countBlocked, [queue, typeName, cap]) ?? 0);
     }
-    const addAll = (kind: Kind, sql: string, values: readonly SqliteValue[]): void => {
+    const addAll = (kind: BacklogKind, sql: string, values: readonly SqliteValue[]): void => {
       for (const found of typeRow.all(db, sql, [...values, cap * mostCaps]))
         counts.add(found, kind, found.count);
     };

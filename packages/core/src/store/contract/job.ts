@@ -3,7 +3,8 @@ export type OrderedGroup = "continue" | "stop";
 
 /*
  * The settings of a job, from the options of a call to what is stored. A new one is added here; the compiler then asks for
- * it in parse-job-settings.ts, rules/created-job.ts, engine/view.ts and the column tables of the stores.
+ * it in job-types/settings.ts, jobs/new-job.ts, jobs/view.ts, recurring/read.ts, store/rules/transitions.ts and the column
+ * tables of the stores. The SQL stores also need a migration.
  */
 
 /** What can be said of a job at its start, or of all jobs of its type. */

@@ -1,5 +1,5 @@
 import { formatCount, plural } from "../../base/format.ts";
-import type { CheckResult } from "../contract/diagnostics.ts";
+import type { CheckResult, TypeBacklog } from "../contract/diagnostics.ts";
 
 /** What a check may come to. */
 export const finding = {
@@ -67,4 +67,51 @@ export const judgeIndexes = (sql: string, usable: readonly string[]): CheckResul
         `Missing or invalid: ${missing.join(", ")}. Claims and lists get slow with the number of jobs.`,
         "Create them again: `leasehold migrate --dry-run` on an empty database prints the SQL.",
       );
+};
+
+type QueueType = Pick<TypeBacklog, "queue" | "typeName">;
+
+export type BacklogKind = keyof Omit<TypeBacklog, "queue" | "typeName" | "oldestRunnableAt">;
+
+type MutableBacklog = { -readonly [TField in keyof TypeBacklog]: TypeBacklog[TField] };
+
+export const queueTypeKey = ({ queue, typeName }: QueueType): string => JSON.stringify([queue, typeName]);
+
+/** Adds up the counts of a backlog by queue and type, each up to the cap. */
+export interface BacklogCounts {
+  of(queueType: QueueType): MutableBacklog;
+  /** A type that has only jobs of other kinds is not added. */
+  add(queueType: QueueType, kind: BacklogKind, count: number): void;
+  all(): TypeBacklog[];
+}
+
+const emptyBacklog = {
+  runnable: 0,
+  throttled: 0,
+  overdue: 0,
+  later: 0,
+  running: 0,
+  expired: 0,
+  blocked: 0,
+  failed: 0,
+  oldestRunnableAt: null,
+} as const;
+
+export const createBacklogCounts = (cap: number): BacklogCounts => {
+  const counts = new Map<string, MutableBacklog>();
+  const of = ({ queue, typeName }: QueueType): MutableBacklog => {
+    const key = queueTypeKey({ queue, typeName });
+    const found = counts.get(key) ?? { queue, typeName, ...emptyBacklog };
+    counts.set(key, found);
+    return found;
+  };
+  return {
+    of,
+    add: (queueType, kind, count) => {
+      if (count === 0) return;
+      const counted = of(queueType);
+      counted[kind] = Math.min(cap, counted[kind] + count);
+    },
+    all: () => [...counts.values()],
+  };
 };

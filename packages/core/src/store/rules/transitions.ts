@@ -154,7 +154,7 @@ export const claimed = (
   lastAttemptAt: now,
 });
 
-export const completed = (row: StateJob, outcome: OutcomeOf<"complete">, now: number): StateJob => ({
+const completed = (row: StateJob, outcome: OutcomeOf<"complete">, now: number): StateJob => ({
   ...row,
   status: "completed",
   output: outcome.output,
@@ -167,7 +167,7 @@ export const completed = (row: StateJob, outcome: OutcomeOf<"complete">, now: nu
   limited: false,
 });
 
-export const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number): StateJob => ({
+const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number): StateJob => ({
   ...row,
   status: waiting(row),
   scheduledAt: resolveSchedule(outcome.schedule, now),
@@ -180,7 +180,7 @@ export const retried = (row: StateJob, outcome: OutcomeOf<"retry">, now: number)
   limited: false,
 });
 
-export const released = (row: StateJob, outcome: OutcomeOf<"release">, now: number): StateJob => ({
+const released = (row: StateJob, outcome: OutcomeOf<"release">, now: number): StateJob => ({
   ...row,
   status: waiting(row),
   scheduledAt: outcome.schedule === null ? row.scheduledAt : resolveSchedule(outcome.schedule, now),
@@ -194,7 +194,7 @@ export const released = (row: StateJob, outcome: OutcomeOf<"release">, now: numb
   limited: false,
 });
 
-export const failed = (row: StateJob, outcome: OutcomeOf<"fail">, now: number): StateJob => ({
+const failed = (row: StateJob, outcome: OutcomeOf<"fail">, now: number): StateJob => ({
   ...withoutLease(row, outcome.leaseToken),
   ...failure(outcome.reason, now),
   expiredLeases: 0,
