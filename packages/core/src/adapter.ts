@@ -336,6 +336,13 @@ export { InvalidOptionError, LeaseholdError } from "./base/errors.ts";
 
 export { createNotifyAdapter, type CreateNotifyAdapterOptions } from "./notify/transport-adapter.ts";
 
+export {
+  keepSubscribed,
+  type KeepSubscribedOptions,
+  type KeptSubscription,
+  type SubscriptionSession,
+} from "./notify/keep-subscribed.ts";
+
 export { readOnError } from "./notify/transport-adapter.ts";
 
 export { formatBytes, formatCount, formatDuration, plural } from "./base/format.ts";

@@ -277,7 +277,7 @@ export interface RecurringApi<TDefs, TTxContext, TJobId extends string> {
    */
   update(options: UpdateRecurringJobOptions & TransactionOption<TTxContext>): Promise<RecurringJob<TJobId>>;
 
-  /** Stops a recurring job from starting jobs. Those that it has started go on. */
+  /** Stops a recurring job from starting jobs. Jobs that it has started continue. */
   pause(
     options: {
       readonly id: string;

@@ -136,7 +136,7 @@ const detailedCounters: {
   notifyContextAbsence: [
     "notify_adapter.context_absence",
     "{notification}",
-    "Notifications not sent because nobody could tell when the transaction committed",
+    "Notifications not sent because it was not known when the transaction committed",
     ({ operation }) => ({ operation }),
   ],
   notifyAdapterError: [

@@ -82,7 +82,7 @@ export interface PgStateAdapter<
   readonly diagnostics: Diagnostics;
   /** Brings the schema up to date. Safe from any number of processes at once. */
   migrate(): Promise<void>;
-  /** The applied migrations, and those that `migrate` would run. */
+  /** The applied migrations, and the ones that `migrate` would run. */
   migrationStatus(): Promise<MigrationStatus>;
   /** How far the replica of `readProvider` is behind; null without one. */
   measureReadLag(): Promise<ReadLag | null>;

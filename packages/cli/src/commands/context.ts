@@ -57,7 +57,7 @@ export const confirm = async (
 ): Promise<void> => {
   if (yes === true) return;
   if (!isInteractive) {
-    throw new CliError("NotConfirmed", "This changes jobs, and nobody is here to confirm it.", {
+    throw new CliError("NotConfirmed", "This changes jobs, and there is no terminal to confirm it.", {
       exitCode: exitCodes.notConfirmed,
       hint: dryRun === undefined ? "Pass --yes." : "Pass --yes, or --dry-run to see what would happen.",
     });

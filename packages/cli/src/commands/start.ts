@@ -38,7 +38,7 @@ const warnOfNewType = async (output: Output, leasehold: AnyLeasehold, typeName: 
   const named = others.slice(0, mostTypes).map((name) => shorten(oneLine(name), 40));
   const more = others.length > mostTypes ? ", …" : "";
   output.warn(
-    `This is the first job of type ${oneLine(typeName)} here; unless a worker implements it, nobody will run it.`,
+    `This is the first job of type ${oneLine(typeName)} here; it waits until a worker implements it.`,
     others.length === 0 ? undefined : `Jobs of late were of ${named.join(", ")}${more}.`,
   );
 };

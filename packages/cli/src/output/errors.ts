@@ -21,7 +21,7 @@ const unreachable: Advice = [
 const adviceByCode: Readonly<Record<string, Advice>> = {
   JobNotFound: [exitCodes.notFound, "Look for it with `leasehold list`."],
   RecurringJobNotFound: [exitCodes.notFound, "Look for it with `leasehold recurring list`."],
-  StorePartMissing: [exitCodes.usage, "This store cannot do it; the message names those that can."],
+  StorePartMissing: [exitCodes.usage, "This store cannot do it; the message names stores that can."],
   InvalidOption: [exitCodes.usage, "See the command's --help."],
   PayloadNotStorable: [exitCodes.usage, "Payloads are JSON."],
   PayloadTooLarge: [exitCodes.usage, "Store the data elsewhere and pass a reference to it."],

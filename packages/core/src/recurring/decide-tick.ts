@@ -163,7 +163,7 @@ const findDueTimes = (question: TickInput): DueTimes => {
   };
 };
 
-/** What a tick does with one recurring job. Everybody who asks at the same time gets the same answer. */
+/** What a tick does with one recurring job. The same input gives the same answer in every process. */
 export const decideTick = (question: TickInput): TickDecision => {
   const { now } = question;
   const due = findDueTimes(question);

@@ -44,7 +44,7 @@ const intervalMs = 30_000;
 const aliveMs = 30_000;
 
 /**
- * How many processes to read, in growing samples of those that reported last. Most processes find a smaller id in the first
+ * How many processes to read, in growing samples of the latest reports. Most processes find a smaller id in the first
  * sample, so that in a large fleet only a few read the whole list.
  */
 const samples: readonly number[] = [10, 100, 1_000];

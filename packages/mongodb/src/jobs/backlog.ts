@@ -14,7 +14,7 @@ import type { JobDocument } from "../database/job-document.ts";
 
 /**
  * No index has the time at which jobs finished: every job would pay for it. But jobs run more or less in the order in which they
- * were created, so those that finished last are among the last created ones of those that have finished.
+ * were created, so the jobs that finished last are among the last created ones that have finished.
  */
 export const listRecentlyFinished = async (
   { collections: { jobs } }: Store,

@@ -26,7 +26,7 @@ export interface Hints {
 const keptSeconds = 60;
 /** A driver without a server waits for half a minute by default; a hint is worthless by then. */
 const sendDeadlineMs = 1_000;
-/** When it fails, everybody looks for jobs: no help for a server that is slow already, so it is given more time. */
+/** When it fails, every worker polls, which slows a busy server down further. So it has a longer deadline. */
 const takeDeadlineMs = 3_000;
 
 const newHint = (channel: string, message: string, _id: string = crypto.randomUUID()): HintDocument => ({

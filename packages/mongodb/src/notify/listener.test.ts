@@ -1,9 +1,9 @@
 import { type MongoTestServer, startMongoTestServer } from "@leasehold/mongodb-test-server";
-import { InvalidOptionError } from "leasehold/adapter";
+import { InvalidOptionError, type KeptSubscription } from "leasehold/adapter";
 import { MongoClient } from "mongodb";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { type Hints, openHints } from "./hints.ts";
-import { type HintStream, openHintStream } from "./listener.ts";
+import { openHintStream } from "./listener.ts";
 import { createMongoNotifyAdapter, type MongoNotifyAdapterOptions } from "./notify-adapter.ts";
 
 let server: MongoTestServer;
@@ -12,7 +12,7 @@ let client: MongoClient;
 
 let databases = 0;
 
-let stream: HintStream | undefined;
+let stream: KeptSubscription | undefined;
 
 beforeAll(async () => {
   server = await startMongoTestServer();

@@ -1,6 +1,7 @@
 import {
   createNotifyAdapter,
   InvalidOptionError,
+  type KeptSubscription,
   type NotifyAdapter,
   type NotifyTransport,
   type OptionNames,
@@ -9,7 +10,7 @@ import {
 import type { MongoClient } from "mongodb";
 import { checkCollectionPrefix } from "../database/collections.ts";
 import { type Hints, openHints } from "./hints.ts";
-import { type HintStream, openHintStream } from "./listener.ts";
+import { openHintStream } from "./listener.ts";
 
 export interface MongoTransportOptions {
   readonly hints: Hints;
@@ -23,7 +24,7 @@ export const createMongoTransport = ({
   heartbeatMs,
   onError,
 }: MongoTransportOptions): NotifyTransport => {
-  let stream: HintStream | undefined;
+  let stream: KeptSubscription | undefined;
   return {
     name: "MongoDB notify adapter",
     channelFor: ({ short }) => short,

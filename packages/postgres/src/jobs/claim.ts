@@ -95,7 +95,7 @@ picked AS MATERIALIZED (
   ) AS runnable
 )`;
 
-/** The jobs to claim of those that were read: the first of each request, and the requests in their order. */
+/** The jobs to claim among the jobs that were read: the first ones of each request, in the order of requests. */
 const takenSql = (rows: string): string => `
   SELECT first.* FROM unnest($5::int[]) WITH ORDINALITY AS asked (most, request)
   CROSS JOIN LATERAL (

@@ -47,7 +47,7 @@ FROM (
 /** The running jobs of one group. */
 interface RunningInGroup {
   readonly busy: number;
-  /** When the first lease expired of those that have. */
+  /** The earliest end of an expired lease. */
   readonly freedAt: number | null;
 }
 

@@ -1,6 +1,7 @@
 import {
   createNotifyAdapter,
   InvalidOptionError,
+  type KeptSubscription,
   type NotifyAdapter,
   type NotifyTransport,
   readOnError,
@@ -8,7 +9,7 @@ import {
 } from "leasehold/adapter";
 import { quoteIdentifier } from "../database/sql.ts";
 import { createHintCounting } from "./hint-locks.ts";
-import { type Listener, openListener } from "./listener.ts";
+import { openListener } from "./listener.ts";
 import type { PgNotifyProvider } from "./provider.ts";
 
 export interface PgTransportOptions {
@@ -24,7 +25,7 @@ const largestMessageBytes = 7_900;
 /** LISTEN/NOTIFY. PostgreSQL notifies every listening session; advisory locks decide which of them claim. */
 export const createPgTransport = (options: PgTransportOptions): NotifyTransport => {
   const { notifyProvider, channelPrefix, heartbeatMs, onError } = options;
-  let listener: Listener | undefined;
+  let listener: KeptSubscription | undefined;
 
   return {
     name: "PostgreSQL notify adapter",

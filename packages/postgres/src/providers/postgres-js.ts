@@ -47,7 +47,7 @@ export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransa
  *
  * Up to version 3.4.9 the library does not always survive the loss of a connection: it may throw an error that cannot be caught,
  * or keep a connection that never answers again (porsager/postgres issues 1066, 1154 and 1208). The provider prevents that in its
- * transactions, but not in those that you begin. `pg` has no such problems.
+ * transactions, but not in transactions that you begin. `pg` has no such problems.
  */
 export const createPostgresJsStateProvider = <TTransaction extends PostgresJsTransactionLike>(
   options: PostgresJsProviderOptions<TTransaction>,

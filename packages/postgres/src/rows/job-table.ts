@@ -213,7 +213,7 @@ const readerOfNew = ({ property, usually, inserted }: AnyColumn): RowsColumn<New
   };
 };
 
-/** The columns that have a value in a new job, the id first; `rare`: with those that are rarely inserted. */
+/** The columns that have a value in a new job, the id first; `rare`: with the rarely inserted ones. */
 export const insertedColumns = (idType: string, rare: boolean): RowsColumn<NewJob>[] =>
   insertable(rare).map((column) => ({
     name: column.column,

@@ -138,7 +138,7 @@ export const createPlainCompletions = (
   };
 };
 
-/** Deletes the completed jobs that need not be kept. Returns the ids of those that it deleted. */
+/** Deletes the completed jobs that need not be kept. Returns the ids of the deleted jobs. */
 type DiscardCompleted = (
   db: SqliteConnection,
   outcomes: readonly JobOutcome[],

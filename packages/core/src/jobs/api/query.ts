@@ -71,7 +71,7 @@ export interface ListJobSequencesOptions<
   readonly typeName?: OneOrMany<TTypeName> | undefined;
   /** The status of the current job, which is that of the sequence. */
   readonly status?: OneOrMany<TStatus> | undefined;
-  /** Only sequences at the top of a tree: not those that a job started, nor blockers. Default: false. */
+  /** Only sequences at the top of a tree: without sequences that a job started, and without blockers. Default: false. */
   readonly rootsOnly?: boolean | undefined;
   /** The sequences of one tree. */
   readonly rootSequenceId?: TJobId | undefined;

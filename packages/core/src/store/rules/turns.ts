@@ -121,10 +121,10 @@ const spendToken = ({ rate }: LimitValues, bucketFullAt: number, now: number): n
 /** The claimable groups of a type during one claim. */
 interface Groups<TJob> {
   readonly visited: readonly Visited<TJob>[];
-  /** Whether groups that are not loaded may precede those that are. */
+  /** Whether groups that are not loaded may precede loaded ones. */
   needsLoading(): boolean;
   load(): Walk<void>;
-  /** The group whose turn it is, among those that are loaded. */
+  /** The next group among the loaded ones. */
   first(): Visited<TJob> | undefined;
   /** Takes the first job of that group. If it was the last one read, `readMore` must follow. */
   take(): TJob;

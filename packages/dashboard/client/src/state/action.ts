@@ -80,7 +80,7 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
 /** The actions that a list of jobs offers. A change of inputs begins with one job. */
 export const kindNames = (Object.keys(kinds) as ActionKind[]).filter((kind) => kind !== "edit");
 
-/** Of the statuses that a list shows, those that the action changes: a plan must not change jobs that the list does not show. */
+/** The statuses of a list that the action changes: a plan must not change jobs that the list does not show. */
 export const statusesFor = (kind: ActionKind, shown: readonly string[]): readonly Status[] =>
   kinds[kind].of.filter((status) => shown.length === 0 || shown.includes(status));
 

@@ -119,7 +119,7 @@ export const isHeldSql = (group: string): string =>
 export const pauseEndSql = (group: string): string =>
   `CASE WHEN ${group}.paused_until * 1000 > v_us THEN ${group}.paused_until ELSE 0 END`;
 
-/** The rules and the usage of the types in `v_queue_types`, without those that have this condition. */
+/** The rules and the usage of the types in `v_queue_types`, except where this condition holds. */
 export const typesSql = (
   { limitRule, limitUsage, groupState }: Tables,
   leftOut: string = isPausedSql("rule"),
