@@ -886,3 +886,14 @@ plant("limits/explain.ts", [
     ["AND ${scope} AND NOT (${isFree})", "AND ${scope} AND j.counted_in IS NOT NULL AND NOT (${isFree})"],
   ],
 ]);
+
+plant("migrations/functions/start-job.ts", [
+  [
+    "a start from SQL does not lock its deduplication key",
+    ["PERFORM pg_advisory_xact_lock(hashtextextended(", "PERFORM (hashtextextended("],
+  ],
+  [
+    "a start from SQL counts names as SQL does",
+    ["`(2 * char_length(${text}) -", "`(0 * char_length(${text}) +"],
+  ],
+]);

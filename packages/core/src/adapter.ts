@@ -365,6 +365,7 @@ export {
   jobStatuses,
   referenceTo,
   type StateJob,
+  type StateJobType,
   type StateSequence,
 } from "./store/contract/job.ts";
 

@@ -51,6 +51,7 @@ import { listJobs } from "./jobs/list.ts";
 import { countAhead, nextRunnableIn } from "./jobs/next-runnable.ts";
 import { countJobs, getJobs, getSequences, listBlockedJobs, lockSequence } from "./jobs/reads.ts";
 import { redriveJobs } from "./jobs/redrive.ts";
+import { registerJobTypes } from "./jobs/register-types.ts";
 import { repairCounters, explainThrottle } from "./limits/explain.ts";
 import { listRules, listGroups } from "./limits/read.ts";
 import { createLimitsCache } from "./limits/rules.ts";
@@ -311,6 +312,11 @@ export const createPgStateAdapter = async <
         database.assertOpen();
         return estimateJobs(examined);
       },
+    },
+
+    registerJobTypes: (types) => {
+      database.assertOpen();
+      return registerJobTypes(database, types);
     },
 
     close: async () => {

@@ -12,6 +12,7 @@ import { type CrashIsolation, createHeldJobs, createWakeUps } from "./held-jobs.
 import { startLeaseKeeper } from "./lease-keeper.ts";
 import type { Loop } from "./loop.ts";
 import { createMaintenance, startTask, startTicker, type Task } from "./maintenance.ts";
+import { registerTypes } from "./register-types.ts";
 
 // How long a stop lasts after the last handler has ended, if the deadline is over by then: time to write its result.
 const windUpMs = 2_000;
@@ -95,6 +96,8 @@ export const startWorker = async (
     }),
     () => worker.sleep.isAsleep,
   );
+  // In the background: no worker waits for it.
+  const typesRegistered = registerTypes(engine, typeNames);
   // Before anything is awaited: the first claim has not been answered yet.
   reportIdle(1);
   observe("workerStarted", () => ({ workerId, typeNames }));
@@ -141,6 +144,7 @@ export const startWorker = async (
       ...subscriptions.map((dispose) => dispose()),
       engine.notifier.settled(),
       engine.reporter.flush(),
+      typesRegistered,
     ];
     await endsBy(end, Promise.all(farewells));
 

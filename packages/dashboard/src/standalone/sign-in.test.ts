@@ -45,6 +45,19 @@ describe("signing in", () => {
     expect(cookieOf(ada)).not.toContain(users[0].token);
   });
 
+  it("knows a program by the token that it sends", () => {
+    const ask = (token: string, options: Partial<SignInOptions> = {}): unknown => {
+      const { signIn } = open(options);
+      const sent = token === "its own" ? signIn.token()! : token;
+      const headers = { authorization: `Bearer ${sent}` };
+      return signIn.authorize(new Request("http://localhost/ops/api/v1/start", { headers }));
+    };
+    expect(ask(users[1].token)).toEqual({ user: "bob", can: ["read"] });
+    expect(ask("some-other-token-of-a-stranger")).toBeNull();
+    // A token that works once would not be used up.
+    expect(ask("its own", { users: undefined })).toBeNull();
+  });
+
   it("refuses another token, and a form of another site", async () => {
     const { enter } = open();
     const wrong = await enter("some-other-token-of-a-stranger");

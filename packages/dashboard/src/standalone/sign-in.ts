@@ -144,6 +144,12 @@ export const createSignIn = (options: SignInOptions): SignIn => {
   const findUser = (token: string | null): DashboardUser | undefined =>
     users.find((user) => isSame(token ?? "", user.token));
 
+  /** A program sends the token of its user with each request. A page of another site cannot: the header needs its consent. */
+  const findBearer = ({ headers }: Request): DashboardUser | undefined => {
+    const [, token] = /^Bearer (\S+)$/i.exec(headers.get("authorization") ?? "") ?? [];
+    return token === undefined || given === undefined ? undefined : findUser(token);
+  };
+
   const tradeAddress = (request: Request, token: string): Response | undefined => {
     const user = findUser(token);
     if (user === undefined || isPrefetch(request)) return undefined;
@@ -177,8 +183,8 @@ export const createSignIn = (options: SignInOptions): SignIn => {
   return {
     token: () => (given === undefined || given.length === 1 ? users[0]!.token : undefined),
     authorize: (request) => {
-      const session = findOpen(request);
-      return session === undefined ? null : { user: session.user.name, can: session.user.can };
+      const user = findOpen(request)?.user ?? findBearer(request);
+      return user === undefined ? null : { user: user.name, can: user.can };
     },
     answer: async (request) => {
       const { pathname, searchParams } = new URL(request.url);

@@ -4,6 +4,7 @@ export interface Tables {
   readonly job: string;
   readonly jobBlocker: string;
   readonly jobAttempt: string;
+  readonly jobType: string;
   readonly recurring: string;
   readonly limitEpoch: string;
   readonly limitRule: string;
@@ -25,6 +26,7 @@ export const nameTables = (schema: string, idType: string, idDefault: string): T
   job: `${schema}.job`,
   jobBlocker: `${schema}.job_blocker`,
   jobAttempt: `${schema}.job_attempt`,
+  jobType: `${schema}.job_type`,
   recurring: `${schema}.recurring_job`,
   limitEpoch: `${schema}.limit_epoch`,
   limitRule: `${schema}.limit_rule`,

@@ -7,6 +7,7 @@ import { nextRunnableSql } from "./functions/next-runnable.ts";
 import { promoteDueSql } from "./functions/promote-due.ts";
 import { reapSql } from "./functions/reap.ts";
 import { settleSql } from "./functions/settle.ts";
+import { startJobFunctions } from "./functions/start-job.ts";
 import type { Migration } from "./migrate.ts";
 
 /**
@@ -337,6 +338,26 @@ const historyTables = ({ process, statisticsBucket, failureCause }: Tables): str
   `CREATE INDEX failure_cause_last_seen ON ${failureCause} (last_seen_at)`,
 ];
 
+/** The types that workers have registered, with what a start from SQL takes from them. */
+const startTables = (tables: Tables): string[] => [
+  `CREATE TABLE ${tables.jobType} (
+  type_name text COLLATE "C" NOT NULL,
+  queue text COLLATE "C" NOT NULL,
+  priority integer NOT NULL,
+  max_attempts integer NOT NULL,
+  timeout_ms bigint,
+  expire_after_ms bigint,
+  lease_ms bigint,
+  on_blocker_failure text COLLATE "C" NOT NULL,
+  ordered text COLLATE "C",
+  needs_group boolean NOT NULL,
+  startable boolean NOT NULL,
+  max_payload_bytes bigint NOT NULL,
+  CONSTRAINT job_type_pkey PRIMARY KEY (type_name)
+)`,
+  ...startJobFunctions(tables),
+];
+
 export const initial: Migration = {
   version: 1,
   name: "initial",
@@ -345,6 +366,7 @@ export const initial: Migration = {
     ...recurringTables(tables),
     ...limitTables(tables),
     ...historyTables(tables),
+    ...startTables(tables),
     `COMMENT ON SCHEMA ${tables.schema} IS 'Leasehold: durable background jobs'`,
   ],
 };

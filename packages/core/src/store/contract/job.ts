@@ -72,6 +72,17 @@ export interface StoredJobSettings extends VisibleJobSettings {
   readonly ordered: OrderedGroup | null;
 }
 
+/** What a store keeps of a job type, for starts that do not come through Leasehold. */
+export interface StateJobType extends Omit<StoredJobSettings, "group" | "maxAttemptsGiven"> {
+  readonly typeName: string;
+  /** Every job of the type has a group, which only the application can find by its input. */
+  readonly needsGroup: boolean;
+  /** Whether a job of it can be started with nothing but JSON: it is not internal, and has no blockers and no codec of its own. */
+  readonly startable: boolean;
+  /** The largest input. */
+  readonly maxPayloadBytes: number;
+}
+
 /**
  * The stored job: what every state adapter persists and returns. Times are milliseconds since the epoch by the store's
  * clock; `input`, `output`, `progress` and `lastError` are text that only core can read.

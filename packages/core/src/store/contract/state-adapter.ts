@@ -5,6 +5,7 @@ import type { Diagnostics, Statistics } from "./diagnostics.ts";
 import type { Edits } from "./edits.ts";
 import type { History } from "./history.ts";
 import type { Limits } from "./limits.ts";
+import type { StateJobType } from "./job.ts";
 import type { CancelAndRedrive, Outcomes } from "./outcomes.ts";
 import type { Reads } from "./reads.ts";
 import type { Recurring } from "./recurring.ts";
@@ -105,6 +106,12 @@ export interface StateAdapter<
 
   /** Makes the ids of new jobs, where the adapter was given a way to. `createLeasehold({ createId })` overrides it. */
   readonly idGenerator?: (() => TJobId) | undefined;
+
+  /**
+   * Stores what is known of job types, for starts that do not come through Leasehold, such as from SQL. Workers call it when they
+   * start. It writes nothing for a type that is stored as it is. Absent in stores without such starts.
+   */
+  readonly registerJobTypes?: ((types: readonly StateJobType[]) => Promise<void>) | undefined;
 
   /** Ends the use of the store. Idempotent. */
   close(): Promise<void>;
