@@ -61,6 +61,7 @@ export type {
   Complete,
   Middleware,
   MiddlewareContext,
+  MiddlewareNext,
   Prepare,
   PrepareOptions,
   JobHandler,
@@ -74,6 +75,16 @@ export type {
   JobCompletion,
   JobContinuation,
 } from "./jobs/api/complete.ts";
+
+export {
+  type CreateJobHandler,
+  createJobHandlerFactory,
+  type JobHandlerOf,
+  type JobTypeNameOf,
+  type LeaseholdTypes,
+  type ProcessOptionsOf,
+  type TypedLeasehold,
+} from "./worker/job-handler-factory.ts";
 
 export type { JobAttempt, JobAttemptOutcome, JobLogLine } from "./history/api.ts";
 

@@ -74,6 +74,7 @@ import type {
   GetStateAdapterJobId,
   GetStateAdapterTxContext,
 } from "./store/contract/state-adapter.ts";
+import type { LeaseholdTypes } from "./worker/job-handler-factory.ts";
 import type { StopOptions, WorkerBuilder, WorkerDefinitionOptions } from "./worker/api.ts";
 
 /**
@@ -169,6 +170,9 @@ export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
 
   /** `close`, for `await using leasehold = await createLeasehold(…)`. */
   [Symbol.asyncDispose](): Promise<void>;
+
+  /** Exists in the types only: what `createJobHandlerFactory<typeof leasehold>()` and the like read. */
+  readonly "~types"?: LeaseholdTypes<TDefs, TTxContext, TJobId>;
 }
 
 /** `leasehold.jobs` */

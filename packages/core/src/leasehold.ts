@@ -126,7 +126,7 @@ export const createLeasehold = async <TDefs, TStateAdapter extends AnyStateAdapt
       listProcesses: (passed?: unknown) => listProcesses(engine, passed),
       getStatistics: (passed: unknown) => getStatistics(engine, passed),
     },
-  } satisfies Untyped<LeaseholdApi<AnyDefinitions, object, string>>;
+  } satisfies Untyped<Omit<LeaseholdApi<AnyDefinitions, object, string>, "~types">>;
 
   setStorageOptions(facade, engine);
   setJobTypes(facade, engine.jobTypes);

@@ -22,28 +22,34 @@ export interface ImplementJobTypeOptions<
   TTxContext,
   TJobId extends string,
   TTypeName extends JobTypeName<TDefs>,
+  TValues = unknown,
 > extends HandlerOptionsOfType<TTypeName> {
   /** The handler: runs one attempt of a job. */
-  readonly process: JobHandler<TDefs, TTxContext, TJobId, NoInfer<TTypeName>>;
+  readonly process: JobHandler<TDefs, TTxContext, TJobId, NoInfer<TTypeName>, TValues>;
 }
 
-/** A worker that is being defined. It can be started any number of times. */
-export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string> {
-  /** Wraps every handler of this worker that gets one job. The middleware added first is the outermost. */
-  use(middleware: Middleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
+/** A worker that is being defined. It can be started any number of times. `TValues` are those of its middleware. */
+export interface WorkerBuilder<TDefs, TTxContext, TJobId extends string, TValues = unknown> {
+  /**
+   * Wraps every handler of this worker that gets one job. The middleware added first is the outermost. Values that it passes to
+   * `next` are typed in the handlers that are added afterwards.
+   */
+  use<TAdded = unknown>(
+    middleware: Middleware<TAdded, TValues>,
+  ): WorkerBuilder<TDefs, TTxContext, TJobId, TValues & TAdded>;
 
   /** Wraps every batch handler of this worker. Required together with `use`, so that no middleware is left out unnoticed. */
-  useForBatches(middleware: BatchMiddleware): WorkerBuilder<TDefs, TTxContext, TJobId>;
+  useForBatches(middleware: BatchMiddleware): WorkerBuilder<TDefs, TTxContext, TJobId, TValues>;
 
   /** Adds a handler. A worker only claims jobs of types it has a handler for. */
   implementJobType<TTypeName extends JobTypeNames<TDefs>["all"]>(
-    options: ImplementJobTypeOptions<TDefs, TTxContext, TJobId, TTypeName>,
-  ): WorkerBuilder<TDefs, TTxContext, TJobId>;
+    options: ImplementJobTypeOptions<TDefs, TTxContext, TJobId, TTypeName, TValues>,
+  ): WorkerBuilder<TDefs, TTxContext, TJobId, TValues>;
 
   /** Adds a handler that gets many jobs in one call. Each keeps its own lease, attempt and outcome. */
   implementJobTypeBatch<TTypeName extends JobTypeNames<TDefs>["all"]>(
     options: ImplementJobTypeBatchOptions<TDefs, TTxContext, TJobId, TTypeName>,
-  ): WorkerBuilder<TDefs, TTxContext, TJobId>;
+  ): WorkerBuilder<TDefs, TTxContext, TJobId, TValues>;
 
   /** Starts a worker: it claims and runs jobs until `stop`, or until `close` of the Leasehold. */
   start(options?: WorkerStartOptions): Promise<RunningWorker>;

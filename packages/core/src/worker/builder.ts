@@ -9,6 +9,7 @@ import {
   requireInteger,
   requireName,
   requireOptions,
+  requirePlainObject,
   type UncheckedOptions,
 } from "../base/options.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -31,7 +32,21 @@ import { startWorker } from "./worker.ts";
 const unfinishedNext =
   "A middleware ended while `next` was still running. Write `return next()`, or `await next()`";
 
-export type MiddlewareFunction = (context: object, next: () => Promise<unknown>) => unknown;
+export type MiddlewareFunction = (
+  context: object,
+  next: (values?: unknown) => Promise<unknown>,
+) => unknown;
+
+/** Handlers get the values next to what every handler gets, so none may take the place of another. */
+const addValues = (options: object, values: unknown): void => {
+  if (values === undefined) return;
+  const added = requirePlainObject(values, "the argument of next");
+  for (const name of Object.keys(added)) {
+    if (name in options)
+      throw new ProcessMisuseError(`A middleware passes \`${name}\` to next, which handlers already get`);
+  }
+  Object.assign(options, added);
+};
 
 /**
  * Puts middleware around a handler, the first one outermost. One that does not call `next` short-circuits:
@@ -48,14 +63,15 @@ const composeMiddleware = (
       const close = (): void => {
         open = false;
       };
-      const runInner = async (): Promise<unknown> => {
+      const runInner = async (values: unknown): Promise<unknown> => {
         if (called) throw new ProcessMisuseError("A middleware can call next only once");
         called = true;
+        addValues(options, values);
         return inner(options);
       };
-      const next = (): Promise<unknown> => {
+      const next = (values?: unknown): Promise<unknown> => {
         const isFirst = !called;
-        const running = handled(runInner());
+        const running = handled(runInner(values));
         if (isFirst) {
           open = true;
           running.then(close, close);

@@ -73,8 +73,14 @@ export interface ProcessOptions<
  * A handler. It returns the output, and the worker writes the completion in a batch with other results. Or it returns
  * `complete(…)`, whose callback writes in the same transaction as the completion.
  */
-export type JobHandler<TDefs, TTxContext, TJobId extends string, TTypeName extends JobTypeName<TDefs>> = (
-  options: ProcessOptions<TDefs, TTxContext, TJobId, TTypeName>,
+export type JobHandler<
+  TDefs,
+  TTxContext,
+  TJobId extends string,
+  TTypeName extends JobTypeName<TDefs>,
+  TValues = unknown,
+> = (
+  options: ProcessOptions<TDefs, TTxContext, TJobId, TTypeName> & TValues,
 ) => Promise<HandlerOutput<TDefs, TTypeName> | JobCompletion<TTypeName>>;
 
 /** What middleware sees of an attempt. It does not depend on your job types, so that middleware can be shared. */
@@ -89,8 +95,19 @@ export interface MiddlewareContext {
 /**
  * Wraps a handler with code before and after `next()`. Return what `next()` resolves to, or throw to fail the attempt.
  * Without a call of `next()` the handler does not run, and what the middleware returns is the output.
+ *
+ * `Middleware<{ tenant: Tenant }>` calls `next({ tenant })`, and every handler gets `tenant`. `TNeeded` has the values of
+ * earlier middleware that it reads.
  */
-export type Middleware = (context: MiddlewareContext, next: () => Promise<unknown>) => Promise<unknown>;
+export type Middleware<TValues = unknown, TNeeded = unknown> = (
+  context: MiddlewareContext & TNeeded,
+  next: MiddlewareNext<TValues>,
+) => Promise<unknown>;
+
+/** Runs the handler. A middleware with `TValues` passes them, and handlers find them beside `job` and `signal`. */
+export type MiddlewareNext<TValues> = unknown extends TValues
+  ? () => Promise<unknown>
+  : (values: TValues) => Promise<unknown>;
 
 /** The options of a handler besides its function. */
 export interface HandlerOptionsOfType<TTypeName> {
