@@ -40,6 +40,7 @@ export default defineConfig({
       packageProject("redis"),
       packageProject("nats"),
       packageProject("otel"),
+      packageProject("nestjs"),
       packageProject("dashboard"),
       packageProject("mongodb-test-server", shared),
       packageProject("mongodb", shared),

@@ -51,7 +51,7 @@ const readRegion = (file: string, region: string): string => {
   return pieces.join("\n\n");
 };
 
-const taggedSnippet = /<!-- from (examples\/[a-z.-]+\.ts)(?:#([a-z-]+))? -->\n+```ts\n([\s\S]*?)\n```/g;
+const taggedSnippet = /<!-- from (examples\/[a-z.\/-]+\.ts)(?:#([a-z-]+))? -->\n+```ts\n([\s\S]*?)\n```/g;
 const tag = /<!-- from /g;
 
 const withoutCode = (text: string): string => text.replace(/^```[\s\S]*?^```/gm, "");
@@ -255,7 +255,7 @@ const methods = {
   recurring: true,
   limits: true,
   history: true,
-} satisfies Names<LeaseholdApi<object, object, string>>;
+} satisfies Names<Omit<LeaseholdApi<object, object, string>, "~types">>;
 
 const prefixed = (prefix: string, names: object): Record<string, unknown> =>
   Object.fromEntries(Object.keys(names).map((name) => [`${prefix}.${name}`, true]));

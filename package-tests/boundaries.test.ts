@@ -157,7 +157,7 @@ const storeFolderCases = Object.entries(foldersOfStore).flatMap(([store, folders
   }),
 );
 
-const publicCases = ["otel", "cli", "dashboard"].flatMap((name): Case[] => {
+const publicCases = ["otel", "nestjs", "cli", "dashboard"].flatMap((name): Case[] => {
   const file = `packages/${name}/src/commands/file.ts`;
   return [
     { file, imports: "leasehold", allowed: true },

@@ -32,10 +32,7 @@ import { startWorker } from "./worker.ts";
 const unfinishedNext =
   "A middleware ended while `next` was still running. Write `return next()`, or `await next()`";
 
-export type MiddlewareFunction = (
-  context: object,
-  next: (values?: unknown) => Promise<unknown>,
-) => unknown;
+export type MiddlewareFunction = (context: object, next: (values?: unknown) => Promise<unknown>) => unknown;
 
 /** Handlers get the values next to what every handler gets, so none may take the place of another. */
 const addValues = (options: object, values: unknown): void => {

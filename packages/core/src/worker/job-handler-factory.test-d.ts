@@ -84,8 +84,11 @@ const worker = union.createWorker().use(withTenant).use(withQuota);
 void worker.implementJobType(tenantPage).implementJobType({
   typeName: "report",
   process: async ({ tenant, quota }) => {
-    const values: Expect<Equal<typeof quota, number>> & Expect<Equal<typeof tenant, Tenant["tenant"]>> = true;
-    return `${tenant.name}: ${quota}, ${values}`;
+    const values: [Expect<Equal<typeof quota, number>>, Expect<Equal<typeof tenant, Tenant["tenant"]>>] = [
+      true,
+      true,
+    ];
+    return `${tenant.name}: ${quota}, ${values.length}`;
   },
 });
 
