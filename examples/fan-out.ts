@@ -4,19 +4,19 @@ import {
   createInProcessNotifyAdapter,
   createInProcessStateAdapter,
   createLeasehold,
-  type DefineBlocker,
-  defineUnionJobTypes,
+  defineJobTypes,
+  typeOnly,
 } from "leasehold";
 
 // #region types
-const jobTypes = defineUnionJobTypes<{
-  "resize-photo": { input: { photo: string }; output: { bytes: number } };
+const jobTypes = defineJobTypes({
+  "resize-photo": { input: typeOnly<{ photo: string }>(), output: typeOnly<{ bytes: number }>() },
   "publish-album": {
-    input: { album: string };
-    output: string;
-    blockers: DefineBlocker<"resize-photo">[]; // any number of them
-  };
-}>();
+    input: typeOnly<{ album: string }>(),
+    output: typeOnly<string>(),
+    blockers: { anyNumberOf: ["resize-photo"] },
+  },
+});
 // #endregion
 
 export const main = async (print: (line: string) => void): Promise<void> => {

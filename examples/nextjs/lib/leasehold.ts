@@ -7,7 +7,7 @@ const jobTypes = defineUnionJobTypes<{
 }>();
 
 const open = async () => {
-  const stateAdapter = await createSqliteStateAdapter({ filename: process.env.JOBS_FILE ?? "jobs.sqlite" });
+  const stateAdapter = await createSqliteStateAdapter({ file: process.env.JOBS_FILE ?? "jobs.sqlite" });
   return createLeasehold({ stateAdapter, jobTypes });
 };
 

@@ -297,8 +297,15 @@ export type {
 } from "./job-types/navigation.ts";
 
 export { defineJobTypes, defineUnionJobTypes, type JobTypes, typeOnly } from "./job-types/define.ts";
+export { type DefinitionsOf, mergeJobTypes } from "./job-types/merge.ts";
 
-export type { GroupOf, JobTypeOptions, JobTypeSettings, TypeOnly } from "./job-types/options.ts";
+export type {
+  GroupOf,
+  JobTypeOptions,
+  JobTypeSettings,
+  TypeOnly,
+  VaryingBlockers,
+} from "./job-types/options.ts";
 
 export { type LeaseholdDefaults, patientRetries } from "./job-types/settings.ts";
 

@@ -96,7 +96,7 @@ export type Leasehold<TDefs, TStateAdapter extends AnyStateAdapter> = LeaseholdA
  */
 export interface LeaseholdApi<TDefs, TTxContext, TJobId extends string> {
   /** Starts a job: the first of a new sequence. */
-  startJobSequence<TTypeName extends JobTypeNames<TDefs>["all"]>(
+  startJobSequence<TTypeName extends JobTypeNames<TDefs>["external"]>(
     options: StartArguments<TDefs, TTxContext, TJobId, TTypeName>["startJobSequence"],
   ): Promise<StartedJobSequence<TJobId, TDefs, TTypeName>>;
 

@@ -13,6 +13,7 @@ import type {
   SchemaInput,
   SchemaOutput,
   TypeOnly,
+  VaryingBlockers,
 } from "./options.ts";
 
 /**
@@ -129,7 +130,7 @@ type CheckedOption<T, TEntry, TValue, TName> = TName extends "input"
     : TName extends "continuesTo"
       ? readonly (keyof T & string)[]
       : TName extends "blockers"
-        ? readonly StartableName<T>[]
+        ? readonly StartableName<T>[] | VaryingBlockers<StartableName<T>>
         : TName extends "group"
           ? GroupOf<ValidatedInput<TEntry>> | undefined
           : TName extends keyof JobTypeOptions

@@ -138,9 +138,9 @@ describe("compile errors", () => {
     expect(messages.get(mistake)).toHaveLength(1);
   });
 
-  it("say of an internal type that it cannot be started", () => {
-    expectMessage("internalStarted", `InternalJobTypeCannotBeStarted<"charge-card">`);
-    expect(messages.get("internalStarted")).toHaveLength(1);
+  it("list the types that can be started in place of an internal one", () => {
+    // And an editor completes only these.
+    expectMessage("internalStarted", `'"check-fraud" | "place-order" | "reserve-stock"'`);
   });
 
   it("say of a type with blockers that it cannot recur", () => {

@@ -27,6 +27,7 @@ import type {
   SchemaOutput,
   StandardSchemaV1,
   TypeOnly,
+  VaryingBlockers,
 } from "./options.ts";
 import { parseRetention } from "./retention.ts";
 import { parseRetryPolicy } from "./retry-policy.ts";
@@ -103,8 +104,17 @@ const readEntry = (name: string, value: unknown): RuntimeJobType => {
     // Always there, unlike for types that exist for the compiler only: empty means none, not any.
     internal: readInternal(entry.internal, at("internal")),
     continuesTo: readNames(entry.continuesTo ?? [], at("continuesTo")),
-    blockers: readNames(entry.blockers ?? [], at("blockers")),
+    ...readBlockers(entry.blockers, at("blockers")),
   });
+};
+
+const readBlockers = (value: unknown, option: string): Pick<RuntimeJobType, "blockers" | "blockersVary"> => {
+  if (value === undefined || Array.isArray(value)) return { blockers: readNames(value ?? [], option) };
+  const { anyNumberOf } = requireNestedOptions<keyof VaryingBlockers>(value, option, { anyNumberOf: true });
+  const blockers = readNames(anyNumberOf, `${option}.anyNumberOf`);
+  if (blockers.length === 0)
+    throw new InvalidOptionError(`${option}.anyNumberOf`, "must name a job type", anyNumberOf);
+  return { blockers, blockersVary: true };
 };
 
 const checkReferences = (
@@ -172,7 +182,7 @@ export declare class JobTypes<TDefs> {
 }
 
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- what the definitions mean, which only callers have
-const createJobTypes = <TDefs>(
+export const createJobTypes = <TDefs>(
   acceptsAnyName: boolean,
   definitions: ReadonlyMap<string, RuntimeJobType>,
 ): JobTypes<TDefs> => Object.freeze(Object.create(Object.freeze({ acceptsAnyName, definitions })));
@@ -189,7 +199,13 @@ export type ResolveJobType<TOptions> = TOptions extends {
       output: ResolveOutput<TOptions>;
       blockers: { [I in keyof TNames]: DefineBlocker<TNames[I]> };
     }
-  : { input: ResolveInput<TOptions>; output: ResolveOutput<TOptions> };
+  : TOptions extends { readonly blockers: VaryingBlockers<infer TName> }
+    ? {
+        input: ResolveInput<TOptions>;
+        output: ResolveOutput<TOptions>;
+        blockers: readonly DefineBlocker<TName>[];
+      }
+    : { input: ResolveInput<TOptions>; output: ResolveOutput<TOptions> };
 
 type ResolveInput<TOptions> = TOptions extends { readonly internal: true }
   ? DefineContinuationInput<ResolveOwnInput<TOptions>>

@@ -85,8 +85,16 @@ export interface JobTypeOptions<TName extends string = string> extends JobTypeSe
   readonly internal?: true;
   /** The types a job of this type may continue with. */
   readonly continuesTo?: readonly TName[];
-  /** The types of the sequences a job of this type waits for, in the order `startBlockers` returns them. */
-  readonly blockers?: readonly TName[];
+  /**
+   * The types of the sequences a job of this type waits for, in the order `startBlockers` returns them. Or
+   * `{ anyNumberOf: ["resize-image"] }`: as many sequences of these types as `startBlockers` returns.
+   */
+  readonly blockers?: readonly TName[] | VaryingBlockers<TName>;
+}
+
+/** Blockers whose number differs from job to job. */
+export interface VaryingBlockers<TName extends string = string> {
+  readonly anyNumberOf: readonly TName[];
 }
 
 /** A job type as the engine sees it. Empty for a type that exists for the compiler only: then everything is allowed. */
@@ -99,4 +107,6 @@ export interface RuntimeJobType extends JobTypeSettings {
   readonly internal?: boolean | undefined;
   readonly continuesTo?: readonly string[] | undefined;
   readonly blockers?: readonly string[] | undefined;
+  /** Whether `blockers` are the types of any number of sequences, not one of each. */
+  readonly blockersVary?: boolean | undefined;
 }

@@ -26,10 +26,10 @@ const requireDeclaredBlockers = async (
   sequenceIds: readonly string[],
   startedTypes: ReadonlyMap<string, string>,
 ): Promise<void> => {
-  const declared = engine.jobTypes.get(typeName).blockers;
+  const { blockers: declared, blockersVary } = engine.jobTypes.get(typeName);
   if (!declared) return;
-  if (sequenceIds.length !== declared.length) {
-    const names = declared.map((name) => `"${name}"`).join(", ");
+  const names = declared.map((name) => `"${name}"`).join(", ");
+  if (!blockersVary && sequenceIds.length !== declared.length) {
     throw new InvalidOptionError(
       "startBlockers",
       `must return as many sequences as job type "${typeName}" has blockers (${names})`,
@@ -42,10 +42,12 @@ const requireDeclaredBlockers = async (
   for (const [index, id] of sequenceIds.entries()) {
     const actual = startedTypes.get(id) ?? otherTypes.get(id);
     // The store refuses one that does not exist.
-    if (actual === undefined || actual === declared[index]) continue;
+    if (actual === undefined) continue;
+    if (blockersVary ? declared.includes(actual) : actual === declared[index]) continue;
+    const expected = blockersVary ? names : `"${declared[index]}"`;
     throw new InvalidOptionError(
       `startBlockers[${index}]`,
-      `must be a sequence of type "${declared[index]}", which job type "${typeName}" waits for`,
+      `must be a sequence of type ${expected}, which job type "${typeName}" waits for`,
       actual,
     );
   }

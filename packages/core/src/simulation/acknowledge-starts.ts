@@ -7,7 +7,7 @@ import type {
   GetStateAdapterTxContext,
 } from "../store/contract/state-adapter.ts";
 import { JobAlreadyExistsError } from "../store/errors.ts";
-import type { JobTypeName } from "../job-types/markers.ts";
+import type { JobTypeNames } from "../job-types/navigation.ts";
 
 type AnyContext = GetStateAdapterTxContext<AnyStateAdapter>;
 type AnyId = GetStateAdapterJobId<AnyStateAdapter>;
@@ -48,7 +48,7 @@ export const acknowledgeStarts = <TDefs>(
 
   return {
     ...leasehold,
-    startJobSequence: <TTypeName extends JobTypeName<TDefs>>(
+    startJobSequence: <TTypeName extends JobTypeNames<TDefs>["external"]>(
       options: StartArguments<TDefs, AnyContext, AnyId, TTypeName>["startJobSequence"],
     ) => collect(() => watchIds(options, () => leasehold.startJobSequence<TTypeName>(options)), startedIds),
     startJobSequences: (options) =>

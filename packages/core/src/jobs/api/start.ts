@@ -1,12 +1,12 @@
 import type { BlockedJob, JobWithoutBlockers, PendingJob } from "../../job-types/entities.ts";
+import type { AcceptedInput, BlockerMarkers, BlockerName, JobTypeName } from "../../job-types/markers.ts";
 import type {
-  AcceptedInput,
-  BlockerMarkers,
-  BlockerName,
-  IsInternal,
-  JobTypeName,
-} from "../../job-types/markers.ts";
-import type { ExternalJobTypeName, HasBlockers, JobOf, JobSequenceOf } from "../../job-types/navigation.ts";
+  ExternalJobTypeName,
+  HasBlockers,
+  JobOf,
+  JobSequenceOf,
+  JobTypeNames,
+} from "../../job-types/navigation.ts";
 import type { JobSettings, ScheduleOptions } from "../../store/contract/job.ts";
 
 /**
@@ -79,12 +79,12 @@ export interface DebounceOptions {
  * The input of a job of this type. If the type is one of several, the input must fit each of them. It can be left out where
  * none is expected or the schema has a default.
  *
- * For a misspelt name the compiler falls back to all types. Then the input of any type is accepted, so that the name is the
+ * For a misspelt name the compiler falls back to all types that can be started. Then the input of any type is accepted, so that the name is the
  * only error that it reports.
  */
-export type InputOption<TDefs, TTypeName extends JobTypeName<TDefs>> = [JobTypeName<TDefs>] extends [
-  TTypeName,
-]
+export type InputOption<TDefs, TTypeName extends JobTypeName<TDefs>> = [
+  JobTypeNames<TDefs>["external"],
+] extends [TTypeName]
   ? InputProperty<AcceptedInput<TDefs, TTypeName>>
   : InputForEach<TDefs, TTypeName>;
 
@@ -161,17 +161,6 @@ interface HasNoBlockers<TTypeName> {
   readonly [refused]: TTypeName;
 }
 
-/** Likewise for the name of a type that only `continueWith` reaches. */
-interface InternalJobTypeCannotBeStarted<TTypeName> {
-  readonly [refused]: TTypeName;
-}
-
-type StartableOption<TDefs> = {
-  [K in JobTypeName<TDefs>]: IsInternal<TDefs[K]> extends true
-    ? { readonly typeName: InternalJobTypeCannotBeStarted<K> }
-    : unknown;
-};
-
 /** The argument of `startJobSequence`. `typeName` decides which type the other options must fit. */
 export type StartJobSequenceOptions<
   TDefs,
@@ -189,7 +178,6 @@ export interface StartArguments<
 > {
   readonly startJobSequence: StartBasics<TTypeName, TJobId> &
     StartTiming &
-    StartableOption<TDefs>[NoInfer<TTypeName>] &
     InputOption<TDefs, NoInfer<TTypeName>> &
     StartBlockersOption<TDefs, TTxContext, TJobId, NoInfer<TTypeName>> &
     TransactionOption<TTxContext>;
