@@ -64,6 +64,14 @@ describe.each(publishedPackages.map(({ name }) => name))("the manifest of %s", (
   });
 });
 
+it("the pages come with the package, and its skill names pages that are there", () => {
+  const folder = join(project.folder, "node_modules/leasehold");
+  const skill = readFileSync(join(folder, "SKILL.md"), "utf8");
+  const named = [...skill.matchAll(/`(docs\/[\w-]+\.md)`/g)].map(([, path]) => path!);
+  expect(named.length).toBeGreaterThan(5);
+  expect(named.filter((path) => !existsSync(join(folder, path)))).toEqual([]);
+});
+
 describe("in a fresh project", () => {
   it.each(["import", "require"])("every entry loads with %s", async (how) => {
     expect(await runWell("node", ["load-entries.mjs", how, ...entries], project.folder)).toBe("");

@@ -1,5 +1,5 @@
 // What one job costs PostgreSQL: bytes of the write-ahead log, CPU of the server and of the process, disk while it is
-// kept. For the table in docs/scale.md.
+// kept. For the table in docs/production.md.
 //
 //   npm run build && node benchmarks/scale/cost.mjs [--jobs 20000]
 import { parseArgs } from "node:util";
