@@ -20,6 +20,7 @@ export interface OperatedLeasehold {
   close(): Promise<void>;
 }
 
+/** Options of `createDashboard`. */
 export interface DashboardOptions {
   /** The Leasehold whose jobs are shown. It stays open when the dashboard is closed. */
   readonly leasehold: OperatedLeasehold;
@@ -48,6 +49,7 @@ export interface DashboardOptions {
   readonly allowedHosts?: readonly string[] | undefined;
 }
 
+/** A dashboard to mount in a server of yours. */
 export interface Dashboard {
   /** Answers a request. It never rejects. */
   fetch(request: Request): Promise<Response>;

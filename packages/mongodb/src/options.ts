@@ -10,6 +10,7 @@ import {
 import { checkCollectionPrefix } from "./database/collections.ts";
 import type { MongoStateProvider } from "./database/provider.ts";
 
+/** Options of `createMongoStateAdapter`. */
 export interface MongoStateAdapterOptions<
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,

@@ -6,6 +6,7 @@ import { createMongoStateAdapter, type MongoStateAdapter } from "./state-adapter
 
 type TestedAdapter = MongoStateAdapter<MongoTransactionContext>;
 
+/** Options of `createMongoTestKit`. */
 export type MongoTestKitOptions<TDefs> = TestKitOptions<TDefs, TestedAdapter> & {
   /** A client of a replica set for tests; one member is enough. It is yours to close. */
   readonly client: MongoClient;

@@ -5,6 +5,7 @@ export interface NatsMessage {
   readonly data: Uint8Array;
 }
 
+/** The part of a subscription that is used here. */
 export interface NatsSubscription {
   unsubscribe(): void;
 }
@@ -23,6 +24,7 @@ export interface NatsClient {
   isClosed(): boolean;
 }
 
+/** The part of an entry of a key-value bucket that is used here. */
 export interface NatsKvEntry {
   readonly revision: number;
   readonly operation: string;

@@ -1,6 +1,7 @@
 import { InvalidOptionError, readOnError, requireOptions } from "leasehold/adapter";
 import type { NatsClient, NatsKv } from "./client.ts";
 
+/** Options of `createNatsNotifyAdapter`. */
 export interface NatsNotifyAdapterOptions {
   /** An open connection, made with `maxReconnectAttempts: -1`. It remains the caller's to close. */
   readonly nc: NatsClient;

@@ -1,6 +1,7 @@
 import { type Meter, metrics, trace, type Tracer } from "@opentelemetry/api";
 import { InvalidOptionError, requireOptions } from "leasehold/adapter";
 
+/** Options of `createOtelObservabilityAdapter`. */
 export interface OtelObservabilityAdapterOptions {
   /** Default: `metrics.getMeter("leasehold")`, of the SDK that is registered when the adapter is created. */
   readonly meter?: Meter | undefined;
@@ -12,6 +13,7 @@ export interface OtelObservabilityAdapterOptions {
   readonly messagingMetrics?: boolean | undefined;
 }
 
+/** Options of `observeStore`. */
 export interface ObserveStoreOptions {
   /** How old a reading may be to be reported again, for several readers or frequent scrapes. Default: 5 seconds. */
   readonly maxAgeMs?: number | undefined;

@@ -1,6 +1,7 @@
 import type { BaseStateAdapterContext, RetryConfig } from "leasehold/adapter";
 import type { PgStateProvider } from "./database/provider.ts";
 
+/** Options of `createPgStateAdapter`. */
 export interface PgStateAdapterOptions<
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,

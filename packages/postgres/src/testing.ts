@@ -3,6 +3,7 @@ import { createTestKit, type TestKit, type TestKitOptions } from "leasehold/test
 import type { PgStateProvider } from "./database/provider.ts";
 import { createPgStateAdapter, type PgStateAdapter } from "./state-adapter.ts";
 
+/** Options of `createPgTestKit`. */
 export type PgTestKitOptions<
   TDefs,
   TTxContext extends BaseStateAdapterContext,

@@ -1,6 +1,7 @@
 import { InvalidOptionError, readOnError, requireOptions } from "leasehold/adapter";
 import type { RedisNotifyProvider } from "./provider.ts";
 
+/** Options of `createRedisNotifyAdapter`. */
 export interface RedisNotifyAdapterOptions {
   /** From `createNodeRedisNotifyProvider` or `createIoredisNotifyProvider`. */
   readonly notifyProvider: RedisNotifyProvider;

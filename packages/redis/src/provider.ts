@@ -7,6 +7,7 @@ export class RedisUnavailableError extends LeaseholdError {
   }
 }
 
+/** What a subscription reports. */
 export interface RedisSubscriptionHandlers {
   readonly channels: readonly string[];
   readonly onMessage: (channel: string, message: string) => void;
@@ -15,6 +16,7 @@ export interface RedisSubscriptionHandlers {
   readonly onError: (error: unknown) => void;
 }
 
+/** A subscription to channels. */
 export interface RedisSubscription {
   /** Ends the connection. Nothing is called afterwards. */
   close(): Promise<void>;

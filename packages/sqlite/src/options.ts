@@ -28,6 +28,7 @@ interface CommonOptions<TJobId extends string> {
   readonly clock?: Pick<Clock, "now"> | undefined;
 }
 
+/** Options of `createSqliteStateAdapter` with a provider. */
 export interface SqliteProviderOptions<
   TContext extends object,
   TJobId extends string = string,
@@ -35,6 +36,7 @@ export interface SqliteProviderOptions<
   readonly stateProvider: SqliteStateProvider<TContext>;
 }
 
+/** Options of `createSqliteStateAdapter` with a file. */
 export interface SqliteFileOptions<TJobId extends string = string> extends CommonOptions<TJobId> {
   /** The database file, created if it does not exist. `:memory:` is a database that ends with the process. */
   readonly file: string;

@@ -3,6 +3,7 @@ import type { SqliteStateProvider } from "./database/provider.ts";
 import type { SqliteFileContext } from "./providers/file.ts";
 import { createSqliteStateAdapter, type SqliteStateAdapter } from "./state-adapter.ts";
 
+/** Options of `createSqliteTestKit`. */
 export type SqliteTestKitOptions<TDefs, TContext extends object> = TestKitOptions<
   TDefs,
   SqliteStateAdapter<TContext>

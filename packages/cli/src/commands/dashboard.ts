@@ -12,6 +12,7 @@ import { untilInterrupted } from "./signals.ts";
 
 type Tone = "neutral" | "warning" | "danger";
 
+/** Options of `createDashboard`. */
 export interface DashboardOptions {
   readonly port: number;
   readonly host: string;

@@ -161,6 +161,7 @@ export const renderLine = ({ at, total, perSecond, latency }: LiveSample): strin
       : [`p50 ${formatDuration(latency.p50)} p95 ${formatDuration(latency.p95)}`]),
   ].join("  ");
 
+/** Options of `createLiveView`. */
 export interface LiveViewOptions {
   readonly stateAdapter: AnyStateAdapter;
   /** The Leasehold of this store. With it, rates and times are what processes have counted; otherwise those of a sample. */
@@ -172,6 +173,7 @@ export interface LiveViewOptions {
   readonly stream?: NodeJS.WriteStream | undefined;
 }
 
+/** The table of `leasehold top` in a program of your own. */
 export interface LiveView {
   /** Samples the store and prints the result: in place on a terminal, as one more line elsewhere. */
   update(footer?: readonly string[]): Promise<LiveSample>;

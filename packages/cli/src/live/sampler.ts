@@ -24,6 +24,7 @@ export interface Latency {
   readonly p95: number;
 }
 
+/** A row of the live view: one queue and type. */
 export interface LiveRow extends QueueNumbers {
   /** Completed per second, over the last few seconds. */
   readonly perSecond: number;
@@ -36,6 +37,7 @@ export interface LiveRow extends QueueNumbers {
   readonly held: "paused" | "full" | "rate" | undefined;
 }
 
+/** What the live view has read at one time. */
 export interface LiveSample {
   readonly at: Date;
   readonly rows: readonly LiveRow[];

@@ -16,14 +16,17 @@ const sampleSize = 5_000;
 /** Most jobs are completed ones, and no store counts them quickly. */
 export const countedStatuses = ["blocked", "pending", "running", "failed"] as const;
 
+/** A status that the live view counts. */
 export type CountedStatus = (typeof countedStatuses)[number];
 
+/** Numbers of jobs by status. */
 export interface StatusNumbers {
   readonly counts: Readonly<Record<CountedStatus, number>>;
   /** Those of the counts that are only so far: there may be more. */
   readonly atLeast: readonly CountedStatus[];
 }
 
+/** Numbers of jobs of one queue and type. */
 export interface QueueNumbers extends StatusNumbers {
   readonly queue: string;
   readonly typeName: string;

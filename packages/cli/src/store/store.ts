@@ -13,6 +13,7 @@ export type AnyDefinitions = Record<string, { input: unknown; output: unknown }>
 
 export type AnyLeasehold = LeaseholdApi<AnyDefinitions, object, string>;
 
+/** Which migrations the tables have, and which are still to be applied. */
 export interface MigrationStatus {
   readonly applied: readonly { readonly version: number; readonly name: string }[];
   readonly pending: readonly { readonly version: number; readonly name: string; readonly sql: string }[];

@@ -29,8 +29,10 @@ export const delayOf = (
 /** The clock and the randomness that a back-off needs. */
 export type BackoffRuntime = Pick<Runtime, "clock" | "random">;
 
+/** The system's clock and random numbers. */
 export const systemBackoff: BackoffRuntime = { clock: systemClock, random: Math.random };
 
+/** How often, and how patiently, a failing call is repeated. */
 export interface RepeatOptions {
   /** Runs in all, the first included. Default: no limit. */
   readonly maxRuns?: number;
@@ -89,6 +91,7 @@ export interface RetryConfig {
   readonly maxDelayMs?: number | undefined;
 }
 
+/** A `RetryConfig` with every option set. */
 export type CheckedRetryConfig = { readonly [TOption in keyof RetryConfig]-?: number };
 
 /** Waits some seconds for a server that starts or fails over. */

@@ -253,6 +253,7 @@ export interface Codec {
 
 export const defaultMaxPayloadBytes: number = 1_024 * 1_024;
 
+/** Inputs and outputs as JSON. The default. */
 export const jsonCodec: Codec = { name: "json", encode: encodeJson, decode: decodeJson };
 
 export interface EncodePayloadOptions {

@@ -56,6 +56,7 @@ export class PayloadNotStorableError extends LeaseholdError {
   }
 }
 
+/** An input or output is larger than `maxPayloadBytes`. */
 export class PayloadTooLargeError extends LeaseholdError {
   readonly path: string;
   readonly bytes: number;
@@ -71,6 +72,7 @@ export class PayloadTooLargeError extends LeaseholdError {
   }
 }
 
+/** What a schema found wrong, and where. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path: string;

@@ -24,13 +24,16 @@ export const formatDuration = (ms: number): string => {
   return `${Math.floor(length / size)}${name}${rest === 0 ? "" : ` ${rest}${nextName}`}`;
 };
 
+/** A number with separators, for people. */
 export const formatCount = (count: number): string => count.toLocaleString("en-US");
 
+/** A size in the largest fitting unit, for people. */
 export const formatBytes = (bytes: number): string => {
   if (bytes < 1_024) return `${bytes} B`;
   const power = Math.min(4, Math.floor(Math.log(bytes) / Math.log(1_024)));
   return `${(bytes / 1_024 ** power).toFixed(1)} ${["", "KiB", "MiB", "GiB", "TiB"][power]}`;
 };
 
+/** A number with its noun, for people. */
 export const plural = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;

@@ -17,6 +17,7 @@ export interface FastCheck {
   assert(property: never, parameters: object): Promise<void> | void;
 }
 
+/** Options of `modelConformance`. */
 export interface ModelConformanceOptions {
   readonly fc: FastCheck;
   /** How many runs, each of up to 50 steps. Default: 200. The variable LEASEHOLD_MODEL_RUNS overrides it. */

@@ -1,5 +1,6 @@
 import type { NotifyTransport } from "../notify/contract.ts";
 
+/** Two transports to the same channels, for the suite. */
 export interface NotifyTransportsUnderTest {
   /** Two transports to the same channels that have not subscribed yet, as two processes would have them. */
   readonly transport: NotifyTransport;

@@ -8,6 +8,7 @@ import { sequenceIds, tell } from "./nth-call/story.ts";
 import { assertEnding, assertExecutions, assertLeases, type Told } from "./nth-call/verdict.ts";
 import type { ConformanceRunner } from "./runner.ts";
 
+/** What `nthCallConformance` needs: an adapter over an empty store. */
 export interface NthCallFixture {
   /** An adapter over an empty store. With `time: "manual"` the store's clock has to be this one. */
   create(clock: Clock): Promise<{ readonly adapter: AnyStateAdapter; destroy(): Promise<void> }>;
@@ -18,6 +19,7 @@ export interface NthCallFixture {
   readonly time: "manual" | "real";
 }
 
+/** Options of `nthCallConformance`. */
 export interface NthCallOptions {
   /** Looks only at every so many calls, for a store on which the story takes long. Default: 1, at all of them. */
   readonly every?: number | undefined;

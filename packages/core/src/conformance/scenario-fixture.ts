@@ -1,6 +1,7 @@
 import type { NotifyAdapter } from "../notify/contract.ts";
 import type { AnyStateAdapter } from "../store/contract/state-adapter.ts";
 
+/** The adapters that a story runs on. */
 export interface ScenarioStores {
   readonly stateAdapter: AnyStateAdapter;
   /** Left out, workers and waiters find everything by polling. */

@@ -108,6 +108,7 @@ export const coreStories = [
   "worker health",
 ] as const;
 
+/** The name of a story of `scenarioConformance`. */
 export type StoryName =
   | (typeof transactionStories)[number]
   | (typeof otherStoreStories)[number]
@@ -165,6 +166,7 @@ const scenarios: Readonly<Record<StoryName, Scenario>> = {
   "worker health": describeHealth,
 };
 
+/** Options of `scenarioConformance`. */
 export interface ScenarioConformanceOptions {
   /** Default: every story whose course depends on the store. */
   readonly only?: readonly StoryName[] | undefined;

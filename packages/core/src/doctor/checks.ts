@@ -180,6 +180,7 @@ export const checkLeases = async (facts: StoreFacts): Promise<readonly CheckResu
 // A type of which a job finished within this time has a worker, even if its process does not report.
 const servedMs = 60_000;
 
+/** Thresholds of the checks of queues. */
 export interface QueueCheckOptions {
   /** A runnable job that has waited this long has waited too long. */
   readonly stalledMs: number;

@@ -94,6 +94,7 @@ export interface FailureCause<TJobId extends string = string> {
   }[];
 }
 
+/** A page of causes of failures. */
 export interface FailureCauseListing<TJobId extends string = string> {
   /** Those with the most jobs first. */
   readonly causes: readonly FailureCause<TJobId>[];

@@ -51,6 +51,7 @@ export interface JobBase<TJobId, TTypeName, TInput, TSequenceTypeName> extends V
   readonly replacedBy: TJobId | null;
 }
 
+/** The shape of a job that waits for its next attempt. */
 export interface JobPending<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
   TJobId,
   TTypeName,
@@ -61,6 +62,7 @@ export interface JobPending<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeN
   readonly blockers: TBlockers;
 }
 
+/** The shape of a job that waits for blockers. */
 export interface JobBlocked<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
   TJobId,
   TTypeName,
@@ -71,6 +73,7 @@ export interface JobBlocked<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeN
   readonly blockers: TBlockers;
 }
 
+/** The shape of a job under a lease. */
 export interface JobRunning<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
   TJobId,
   TTypeName,
@@ -122,6 +125,7 @@ export interface JobContinued<TJobId, TTypeName, TInput, TBlockers, TSequenceTyp
   readonly continuedToId: TJobId;
 }
 
+/** The shape of a job that has failed. */
 export interface JobFailed<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeName> extends JobBase<
   TJobId,
   TTypeName,
@@ -133,6 +137,7 @@ export interface JobFailed<TJobId, TTypeName, TInput, TBlockers, TSequenceTypeNa
   readonly failure: JobFailure<TJobId>;
 }
 
+/** Why a job has failed. */
 export interface JobFailure<TJobId> {
   readonly reason: FailureReason;
   readonly error: StoredError | null;
@@ -167,14 +172,19 @@ export type Job<
 /** A job of whatever type. */
 export type AnyJob = Job;
 
+/** A job that waits for blockers. */
 export type BlockedJob<TJob> = Extract<TJob, { readonly status: "blocked" }>;
 
+/** A job that waits for its next attempt. */
 export type PendingJob<TJob> = Extract<TJob, { readonly status: "pending" }>;
 
+/** A job under a lease. */
 export type RunningJob<TJob> = Extract<TJob, { readonly status: "running" }>;
 
+/** A job that has completed. */
 export type CompletedJob<TJob> = Extract<TJob, { readonly status: "completed" }>;
 
+/** A job that has failed. */
 export type FailedJob<TJob> = Extract<TJob, { readonly status: "failed" }>;
 
 /** A job that has not ended: the only kind that can still be completed. */
@@ -204,6 +214,7 @@ export interface JobSequenceBase<TJobId, TTypeName, TInput, TCurrentTypeName> {
   readonly currentTypeName: TCurrentTypeName;
 }
 
+/** The shape of a sequence that has not finished. */
 export interface JobSequenceOpen<TJobId, TTypeName, TInput, TCurrentTypeName> extends JobSequenceBase<
   TJobId,
   TTypeName,
@@ -213,6 +224,7 @@ export interface JobSequenceOpen<TJobId, TTypeName, TInput, TCurrentTypeName> ex
   readonly status: "blocked" | "pending" | "running";
 }
 
+/** The shape of a sequence that has completed. */
 export interface JobSequenceCompleted<
   TJobId,
   TTypeName,
@@ -226,6 +238,7 @@ export interface JobSequenceCompleted<
   readonly completedAt: Date;
 }
 
+/** The shape of a sequence that has failed. */
 export interface JobSequenceFailed<TJobId, TTypeName, TInput, TCurrentTypeName> extends JobSequenceBase<
   TJobId,
   TTypeName,
@@ -251,10 +264,13 @@ export type JobSequence<
 /** A sequence of whatever type. */
 export type AnyJobSequence = JobSequence;
 
+/** Whether a sequence is open, completed or failed. */
 export type JobSequenceStatus = AnyJobSequence["status"];
 
+/** A sequence that has completed. */
 export type CompletedJobSequence<TSequence> = Extract<TSequence, { readonly status: "completed" }>;
 
+/** A sequence that has failed. */
 export type FailedJobSequence<TSequence> = Extract<TSequence, { readonly status: "failed" }>;
 
 export type CompletedBlockers<TBlockers> = { [I in keyof TBlockers]: CompletedJobSequence<TBlockers[I]> };

@@ -18,8 +18,10 @@ import { createClient, createTransactions, type InProcessContext, readCommitted 
 
 type Parts = { readonly [TPart in PartName]: NonNullable<OptionalParts<InProcessContext>[TPart]> };
 
+/** A store in memory, which ends with the process. */
 export type InProcessStateAdapter = StateAdapter<InProcessContext, InProcessContext> & Parts;
 
+/** Options of `createInProcessStateAdapter`. */
 export interface InProcessStateAdapterOptions {
   /** Default: the system clock. */
   readonly clock?: Pick<Clock, "now">;

@@ -40,6 +40,7 @@ export interface InProcessTransaction {
   readonly store: "in-process";
 }
 
+/** The context of a transaction of the store in memory. */
 export interface InProcessContext {
   readonly client: InProcessTransaction;
 }

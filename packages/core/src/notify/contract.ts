@@ -68,6 +68,7 @@ export interface ChannelName {
   readonly long: string;
 }
 
+/** What a transport calls when something arrives or the connection changes. */
 export interface NotifyTransportHandlers {
   /** Never throws. */
   readonly onMessage: (channel: string, message: string) => void;
@@ -83,6 +84,7 @@ export interface HintCounter {
   readonly revision?: number;
 }
 
+/** For transports that can count how many workers a message is to wake. */
 export interface HintCounting {
   /**
    * Publishes the message that `encode` makes, with a counter of `count`. The counter exists before the message is

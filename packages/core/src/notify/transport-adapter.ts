@@ -102,6 +102,7 @@ export const readOnError = (onError: unknown = () => undefined): ((error: unknow
   return (error) => shielded(() => report(error));
 };
 
+/** Options of a notify adapter over a transport. */
 export interface CreateNotifyAdapterOptions {
   /** Called with errors of subscribers and of counters. */
   readonly onError?: ((error: unknown) => void) | undefined;

@@ -22,6 +22,7 @@ export interface Tracing {
   readonly attempt?: (data: AttemptTraceData) => AttemptTrace | undefined;
 }
 
+/** What is known of a start when its span begins. */
 export interface StartTraceData {
   readonly operation: "startJobSequence" | "startJobSequences" | "continueWith";
   /** At least one; what one call creates. */
@@ -30,6 +31,7 @@ export interface StartTraceData {
   readonly predecessor: { readonly id: string; readonly traceContext: string | null } | null;
 }
 
+/** The span of a start. */
 export interface StartTrace {
   /** Stored with every job of the call. Printable ASCII, at most 4,096 characters; anything else is dropped. */
   readonly traceContext: string | null;
@@ -39,6 +41,7 @@ export interface StartTrace {
   end(ending: StartTraceEnding): void;
 }
 
+/** How a start ended. */
 export interface StartTraceEnding {
   /** How many of the jobs were not created because a duplicate was there. */
   readonly deduplicated: number;
@@ -53,6 +56,7 @@ export interface AttemptTraceData extends AttemptEventData {
   readonly sequenceIndex: number;
 }
 
+/** The span of an attempt. */
 export interface AttemptTrace {
   /** As for `StartTrace`: what the handler does, however long, happens in this span. */
   run<T>(callback: () => T): T;
@@ -64,6 +68,7 @@ export interface AttemptTrace {
   end(ending: AttemptTraceEnding): void;
 }
 
+/** How an attempt ended. */
 export interface AttemptTraceEnding {
   /**
    * `retried` and `failed` end in an error; `rescheduled` and `released` (by a worker that stops) give the job back;

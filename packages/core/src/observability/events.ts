@@ -6,6 +6,7 @@ import type { FailureReason, JobStatus } from "../store/contract/job.ts";
  */
 export const tickResults = ["started", "caught_up", "skipped", "dropped"] as const;
 
+/** What a tick of a recurring job did. */
 export type TickResult = (typeof tickResults)[number];
 
 /** Identifies a job in events. Primitive on purpose: observers must not depend on the model. */
@@ -23,11 +24,13 @@ export interface AttemptEventData extends JobEventData {
   readonly attempt: number;
 }
 
+/** What events about a worker contain. */
 export interface WorkerEventData {
   readonly workerId: string;
   readonly typeNames: readonly string[];
 }
 
+/** What events about a failed operation contain. */
 export interface ErrorEventData {
   readonly operation: string;
   readonly error: unknown;
@@ -146,4 +149,5 @@ export interface LeaseholdEvents {
   stateAdapterError: ErrorEventData;
 }
 
+/** The name of an event. */
 export type LeaseholdEventName = keyof LeaseholdEvents;

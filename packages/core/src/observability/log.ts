@@ -1,8 +1,10 @@
 import { requireOneOf, requireOptions } from "../base/options.ts";
 import type { LeaseholdEventName, LeaseholdEvents } from "./events.ts";
 
+/** How serious an entry of the log is. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
+/** An event with its level and its fields. */
 export type LogEntry = {
   [TName in LeaseholdEventName]: {
     readonly level: LogLevel;
@@ -13,6 +15,7 @@ export type LogEntry = {
   };
 }[LeaseholdEventName];
 
+/** Receives one entry for each event. */
 export type Log = (entry: LogEntry) => void;
 
 /**
@@ -77,6 +80,7 @@ const errorText = (error: unknown): string => {
 
 const levelOrder: readonly LogLevel[] = ["debug", "info", "warn", "error"];
 
+/** Options of `createConsoleLog`. */
 export interface ConsoleLogOptions {
   /** What is less urgent is not printed. Default: `"info"`. */
   readonly level?: LogLevel;

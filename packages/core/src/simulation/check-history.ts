@@ -27,6 +27,7 @@ import { limitsHold, stoppedWorkersHoldNothing } from "./checks/workers.ts";
 import type { HistoryEvent } from "./history.ts";
 import type { SimulationPlan } from "./plan.ts";
 
+/** A promise that a simulated run has broken. */
 export interface Violation {
   /** The promise that was broken. */
   readonly invariant: string;

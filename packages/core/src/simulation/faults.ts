@@ -34,6 +34,7 @@ export const faultKinds = [
   "failing_handlers",
 ] as const;
 
+/** A kind of fault that a simulation can inject. */
 export type SimulationFault = (typeof faultKinds)[number];
 
 /** Strengths from 0 (excluded) to 1. */

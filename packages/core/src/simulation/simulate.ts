@@ -17,6 +17,7 @@ import { createRecordedStore } from "./recorded-store.ts";
 import { createFleet } from "./fleet.ts";
 import type { SimulationWorkload } from "./workload.ts";
 
+/** Options of `simulate`. */
 export interface SimulationOptions<TDefs> {
   /** The same seed is the same story, to the last retry. */
   readonly seed: number | string;
@@ -31,6 +32,7 @@ export interface SimulationOptions<TDefs> {
   readonly createStateAdapter?: (clock: Pick<Clock, "now">) => AnyStateAdapter | Promise<AnyStateAdapter>;
 }
 
+/** What a simulated run has found. */
 export interface SimulationResult {
   readonly plan: SimulationPlan;
   readonly events: readonly HistoryEvent[];

@@ -25,6 +25,7 @@ export interface SimulatedProcess {
   strengthOf(kind: SimulationFault): number;
 }
 
+/** What an operation of a simulated workload gets. */
 export interface OperationContext {
   readonly plan: SimulationPlan;
   readonly process: SimulatedProcess;

@@ -2,6 +2,7 @@ import { describe, LeaseholdError } from "../base/errors.ts";
 import type { LeaseRefusal } from "./contract/claims.ts";
 import type { FailureReason, JobStatus, ScheduleOptions } from "./contract/job.ts";
 
+/** A lease must last longer than zero milliseconds. */
 export class InvalidLeaseDurationError extends LeaseholdError {
   readonly leaseMs: unknown;
   constructor(leaseMs: unknown) {
@@ -13,6 +14,7 @@ export class InvalidLeaseDurationError extends LeaseholdError {
   }
 }
 
+/** There is no job of this id. */
 export class JobNotFoundError extends LeaseholdError {
   readonly id: string;
   constructor(id: string, what: "job" | "job sequence" = "job") {
@@ -21,6 +23,7 @@ export class JobNotFoundError extends LeaseholdError {
   }
 }
 
+/** A new job has an id that another job has. */
 export class JobAlreadyExistsError extends LeaseholdError {
   readonly ids: readonly string[];
   constructor(ids: readonly string[]) {
@@ -52,6 +55,7 @@ export class LeaseMismatchError extends LeaseholdError {
   }
 }
 
+/** The lease on the job had expired before the call. */
 export class LeaseExpiredError extends LeaseholdError {
   readonly jobId: string;
   constructor(jobId: string) {
@@ -60,6 +64,7 @@ export class LeaseExpiredError extends LeaseholdError {
   }
 }
 
+/** Another worker has claimed the job since. */
 export class JobTakenByAnotherWorkerError extends LeaseholdError {
   readonly jobId: string;
   constructor(jobId: string, options?: ErrorOptions) {
@@ -68,6 +73,7 @@ export class JobTakenByAnotherWorkerError extends LeaseholdError {
   }
 }
 
+/** The job has completed already. */
 export class JobAlreadyCompletedError extends LeaseholdError {
   readonly jobId: string;
   constructor(jobId: string, options?: ErrorOptions) {
@@ -118,6 +124,7 @@ export class TransactionSelfDeadlockError extends LeaseholdError {
   }
 }
 
+/** The adapter was used after `close`. */
 export class AdapterClosedError extends LeaseholdError {
   constructor(adapter: string) {
     super("AdapterClosed", `The ${adapter} is closed.`);
@@ -199,6 +206,7 @@ export class NotifyTimeoutError extends LeaseholdError {
   }
 }
 
+/** The sequence did not finish within the time that the caller would wait. */
 export class WaitForJobSequenceCompletionTimeoutError extends LeaseholdError {
   readonly sequenceId: string;
   readonly timeoutMs: number;
@@ -239,6 +247,7 @@ export class BlockerCycleError extends LeaseholdError {
   }
 }
 
+/** Jobs of another tree wait for a sequence that was to be deleted. */
 export class JobSequenceHasDependantsError extends LeaseholdError {
   /** Root sequences outside the deletion whose jobs are blocked by sequences inside it. */
   readonly dependantRootSequenceIds: readonly string[];
@@ -251,6 +260,7 @@ export class JobSequenceHasDependantsError extends LeaseholdError {
   }
 }
 
+/** A sequence that was to be deleted belongs to a larger tree. */
 export class JobSequenceNotRootError extends LeaseholdError {
   readonly ids: readonly string[];
   constructor(ids: readonly string[]) {
@@ -302,6 +312,7 @@ export class RecurringJobOwnedByOtherError extends LeaseholdError {
   }
 }
 
+/** The job types have no such name, or it cannot be started from outside. */
 export class UnknownJobTypeError extends LeaseholdError {
   readonly typeName: string;
   constructor(typeName: string, problem = "is not defined") {
@@ -328,6 +339,7 @@ export class JobAttemptEndedError extends LeaseholdError {
   }
 }
 
+/** A handler ran longer than its `timeoutMs`. */
 export class JobTimeoutError extends LeaseholdError {
   readonly jobId: string;
   readonly timeoutMs: number;

@@ -73,6 +73,7 @@ export const contractMethods: ContractMethods = {
 
 const { jobs: _required, ...optional } = contractMethods;
 
+/** The names of the optional parts of the contract. */
 export const partNames: readonly PartName[] = Object.keys(optional) as PartName[];
 
 /** The adapters of this repository that offer each part, for the error about a missing part. */

@@ -4,6 +4,7 @@ import { createUuidV7 } from "../base/runtime.ts";
 import { createManualClock, type ManualClock } from "./manual-clock.ts";
 import { createSeededRandom } from "./seeded-random.ts";
 
+/** Options of `createDeterministicRuntime`. */
 export interface DeterministicRuntimeOptions {
   /** Two runtimes of one simulation need different seeds, or they will make the same ids and tokens. */
   readonly seed: number | string;

@@ -11,6 +11,7 @@ export type Fault =
   /** The call is made later. */
   | { readonly kind: "delay"; readonly ms: number };
 
+/** A call of which a fault plan decides. */
 export interface FaultyCall {
   readonly method: string;
   /** Which call of this method it is, from 1. */
@@ -22,11 +23,13 @@ export interface FaultyCall {
 /** Decides about each call as it is made; undefined lets it through. */
 export type FaultPlan = (call: FaultyCall) => Fault | undefined;
 
+/** A plan with one fault, at the nth call of a method. */
 export const onNthCall =
   (method: string, nth: number, fault: Fault): FaultPlan =>
   (call) =>
     call.method === method && call.nth === nth ? fault : undefined;
 
+/** Options of `onRandomCalls`. */
 export interface RandomFaultsOptions {
   readonly random: SeededRandom;
   /** The share of calls that go wrong, from 0 to 1. */
@@ -37,6 +40,7 @@ export interface RandomFaultsOptions {
   readonly methods?: readonly string[];
 }
 
+/** A plan with faults at random calls, decided by a seed. */
 export const onRandomCalls = ({ random, rate, faults, methods }: RandomFaultsOptions): FaultPlan => {
   const affected = methods && new Set(methods);
   return ({ method }) => {

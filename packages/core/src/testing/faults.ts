@@ -19,6 +19,7 @@ export class InjectedFaultError extends LeaseholdError {
   }
 }
 
+/** Options of `withFaults`. */
 export interface FaultOptions {
   /** For `delay`; the system's unless given. */
   readonly clock?: Clock;

@@ -11,6 +11,7 @@ const defaultMaxMs = 3_600_000;
 const mostStepsAtOnce = 100_000;
 const roundsBeforeGivingUp = 10;
 
+/** Options of `createManualClock`. */
 export interface ManualClockOptions {
   /** What `now()` answers at first; the start of 2030 unless given. */
   readonly startAt?: number;
@@ -18,6 +19,7 @@ export interface ManualClockOptions {
   readonly beforeTimePasses?: () => Promise<void>;
 }
 
+/** How long the clock may run. */
 export interface RunUntilOptions {
   /** How much time may pass on this clock; an hour unless given. */
   readonly maxMs?: number;
@@ -74,6 +76,7 @@ const goalOfPredicate = (predicate: () => boolean | Promise<boolean>): Goal<void
 
 const nextTurn = (): Promise<void> => new Promise((resolve) => realSetImmediate(resolve));
 
+/** A clock that stands still until a test moves it. */
 export const createManualClock = (options: ManualClockOptions = {}): ManualClock => {
   const { startAt = defaultStart, beforeTimePasses } = requireOptions<keyof ManualClockOptions>(
     options,

@@ -7,6 +7,7 @@ export type RecordedOutcome =
   | { readonly kind: "returned"; readonly result: unknown }
   | { readonly kind: "threw"; readonly error: unknown };
 
+/** A call of an adapter, with its arguments and its result. */
 export interface RecordedCall {
   readonly method: string;
   readonly args: readonly unknown[];
@@ -14,6 +15,7 @@ export interface RecordedCall {
   readonly outcome: RecordedOutcome;
 }
 
+/** An adapter with a record of its calls. */
 export interface RecordedAdapter<TAdapter> {
   readonly adapter: TAdapter;
   /** In the order in which they were made; grows as the adapter is used. */

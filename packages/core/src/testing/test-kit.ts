@@ -20,6 +20,7 @@ export interface StartableWorker {
   start(options?: WorkerStartOptions): Promise<RunningWorker>;
 }
 
+/** Options of `createTestKit`. */
 export type TestKitOptions<TDefs, TStateAdapter extends AnyStateAdapter = InProcessStateAdapter> = Omit<
   LeaseholdOptions<TDefs, TStateAdapter>,
   "stateAdapter" | "runtime"
@@ -81,13 +82,17 @@ interface AnyOptions extends TestKitOptions<unknown, AnyStateAdapter> {
   readonly quietMs?: number;
 }
 
+/** Leasehold in memory with a clock that a test moves by hand. */
 export async function createTestKit<TDefs, TStateAdapter extends AnyStateAdapter>(
   options: TestKitOptions<TDefs, TStateAdapter> & StoreOption<TStateAdapter>,
 ): Promise<TestKit<TDefs, TStateAdapter>>;
+/** Leasehold in memory with a clock that a test moves by hand. */
 export async function createTestKit<TDefs, TContext extends object>(
   options: TestKitOptions<TDefs, StateAdapter<TContext, TContext>> & ContextOption<TContext>,
 ): Promise<TestKit<TDefs, StateAdapter<TContext, TContext>>>;
+/** Leasehold in memory with a clock that a test moves by hand. */
 export async function createTestKit<TDefs>(options: TestKitOptions<TDefs>): Promise<TestKit<TDefs>>;
+/** Leasehold in memory with a clock that a test moves by hand. */
 export async function createTestKit(passed: object): Promise<TestKit<unknown, AnyStateAdapter>> {
   const {
     seed = 1,

@@ -9,6 +9,7 @@ import {
 import { systemClock } from "../base/runtime.ts";
 import type { RunningWorker, StopResult } from "./api.ts";
 
+/** Options of `stopOnSignals`. */
 export interface StopOnSignalsOptions {
   /** How long to wait for running jobs, from the signal. Default: each worker's `stopDeadlineMs`. */
   readonly deadlineMs?: number | undefined;

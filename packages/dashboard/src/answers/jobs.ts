@@ -224,6 +224,7 @@ export type LoggedAction = AnswerOf<typeof loggedAction>;
 export const actionPage = objectOf({ actions: listOf(loggedAction), cursor: nullable(text) });
 export type ActionPage = AnswerOf<typeof actionPage>;
 
+/** The limits of a rule. */
 export interface LimitValues {
   readonly concurrency: number | null;
   readonly rate: { readonly limit: number; readonly perMs: number; readonly burst: number | null } | null;

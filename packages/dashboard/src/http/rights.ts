@@ -21,6 +21,7 @@ export const rights = [
   "limits",
 ] as const;
 
+/** What a user may be allowed to do. */
 export type Right = (typeof rights)[number];
 
 /** The user of a request, and what they may do. */
@@ -39,6 +40,7 @@ export type Authorization =
   | null
   | undefined;
 
+/** Decides what a request may do. */
 export type Authorize = (request: Request) => Authorization | Promise<Authorization>;
 
 const readingRights: ReadonlySet<Right> = new Set(["read", "payloads"]);

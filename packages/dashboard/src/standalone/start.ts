@@ -44,8 +44,10 @@ interface ServerOptions extends Pick<
 
 type OneStore = Omit<DashboardOptions, "authorize" | "basePath" | "mountPath" | "readOnly" | "allowedHosts">;
 
+/** Options of `startDashboard`. */
 export type StandaloneOptions = ServerOptions & (OneStore | { readonly stores: readonly StandaloneStore[] });
 
+/** A dashboard with its own server. */
 export interface StandaloneDashboard {
   /** The address of the page, with the token. */
   readonly url: string;

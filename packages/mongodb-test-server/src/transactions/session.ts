@@ -63,6 +63,7 @@ const advance = (
   session.transaction = undefined;
 };
 
+/** How the store runs transactions. */
 export interface Transactions {
   beginRetryableWrite(session: Session, number: bigint): void;
   begin(session: Session, number: bigint): SessionTransaction;

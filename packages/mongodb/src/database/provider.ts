@@ -47,6 +47,7 @@ export interface MongoTransactionContext {
   readonly session: ClientSession;
 }
 
+/** Options of `createMongoStateProvider`. */
 export interface MongoProviderOptions {
   readonly client: MongoClient;
   /** The name of the database. Default: the one in the client's connection string. */

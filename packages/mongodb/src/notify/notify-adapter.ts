@@ -40,6 +40,7 @@ export const createMongoTransport = ({
   };
 };
 
+/** Options of `createMongoNotifyAdapter`. */
 export interface MongoNotifyAdapterOptions {
   readonly client: MongoClient;
   /** The name of the database. Default: the one in the client's connection string. */

@@ -15,6 +15,7 @@ export const readKnownOptions = <TOptions extends object>(
 /** A row as the driver returns it: columns by name. */
 export type SqlRow = Readonly<Record<string, unknown>>;
 
+/** A statement with its parameters. */
 export interface SqlStatement {
   readonly sql: string;
   /** Texts, numbers, booleans and nulls only: every driver passes these on as they are. Numbered `$1`, `$2`, … */

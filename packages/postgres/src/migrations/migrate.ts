@@ -14,6 +14,7 @@ export interface Migration {
   readonly outsideTransaction?: boolean;
 }
 
+/** Which migrations the tables have, and which are still to be applied. */
 export interface MigrationStatus {
   readonly applied: readonly { readonly version: number; readonly name: string }[];
   /** What `migrate` would run, in this order. */

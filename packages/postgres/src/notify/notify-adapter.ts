@@ -50,6 +50,7 @@ export const createPgTransport = (options: PgTransportOptions): NotifyTransport 
   };
 };
 
+/** Options of `createPgNotifyAdapter`. */
 export interface PgNotifyAdapterOptions {
   readonly notifyProvider: PgNotifyProvider;
   /** The prefix of all channels. Adapters with the same prefix in one database notify each other. Default: "leasehold". */

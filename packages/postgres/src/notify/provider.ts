@@ -5,6 +5,7 @@ export interface PgSubscription {
   close(): Promise<void>;
 }
 
+/** What a listening connection reports. */
 export interface PgSubscriptionHandlers {
   readonly onMessage: (channel: string, payload: string) => void;
   /** The session is gone. Not called for one that was closed. */

@@ -16,10 +16,12 @@ export interface DrizzleLike {
 /** What `transaction` of a Drizzle database passes to its callback. */
 export type DrizzleTransactionOf<TDb extends DrizzleLike> = CallbackArgument<TDb["transaction"]>;
 
+/** The context of a transaction: `db` is Drizzle's own. */
 export interface DrizzleContext<TTransaction> {
   readonly tx: TTransaction;
 }
 
+/** Options of the provider for Drizzle. */
 export interface DrizzleProviderOptions<TDb extends DrizzleLike> {
   /** Yours, made by `drizzle(…)`. */
   readonly db: TDb;

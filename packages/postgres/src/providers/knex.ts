@@ -15,10 +15,12 @@ export interface KnexLike {
 /** What `transaction` of a `Knex` passes to its callback: `Knex.Transaction`. */
 export type KnexTransactionOf<TKnex extends KnexLike> = CallbackArgument<TKnex["transaction"]>;
 
+/** The context of a transaction: Knex's own. */
 export interface KnexContext<TTransaction> {
   readonly trx: TTransaction;
 }
 
+/** Options of `createKnexStateProvider`. */
 export interface KnexProviderOptions<TKnex extends KnexLike> {
   /** Yours: the provider never destroys it. */
   readonly knex: TKnex;

@@ -22,10 +22,12 @@ export type KyselyTransactionOf<TDb extends KyselyLike> = CallbackArgument<
   ReturnType<TDb["transaction"]>["execute"]
 >;
 
+/** The context of a transaction: `db` is Kysely's own. */
 export interface KyselyContext<TTransaction> {
   readonly trx: TTransaction;
 }
 
+/** Options of the provider for Kysely. */
 export interface KyselyProviderOptions<TDb extends KyselyLike> {
   /** Yours: the provider never destroys it. */
   readonly db: TDb;

@@ -20,6 +20,7 @@ export interface PgListeningClientLike {
   removeAllListeners?(event: string): unknown;
 }
 
+/** The part of a pool of `pg` that notifications use. */
 export interface PgNotifyPoolLike {
   connect(): Promise<PgListeningClientLike & { release(destroy?: boolean): void }>;
   query: PgClientLike["query"];
@@ -30,6 +31,7 @@ export interface PgDedicatedClientLike extends PgListeningClientLike {
   end(): Promise<void>;
 }
 
+/** Options of `createPgPoolNotifyProvider`. */
 export interface PgNotifyProviderOptions {
   /** Yours. Sends notifications until a client listens. Without `createClient` that client is one of the pool. */
   readonly pool: PgNotifyPoolLike;

@@ -58,6 +58,7 @@ export interface PgPoolLike extends PgPoolEvents {
   query: PgClientLike["query"];
 }
 
+/** The context of a transaction: `client` is the client of `pg` that runs it. */
 export interface PgContext<TClient> {
   readonly client: TClient;
 }
@@ -69,6 +70,7 @@ export type PgClientOf<TPool> = TPool extends {
   ? TClient
   : PgPoolClientLike;
 
+/** Options of `createPgPoolStateProvider`. */
 export interface PgPoolProviderOptions<TPool extends PgPoolLike> {
   /** Yours: the provider borrows its clients and never ends it. */
   readonly pool: TPool;

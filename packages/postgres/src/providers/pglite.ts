@@ -15,10 +15,12 @@ export interface PGliteLike {
 /** What `transaction` of a `PGlite` passes to its callback. */
 export type PGliteTransactionOf<TDb extends PGliteLike> = CallbackArgument<TDb["transaction"]>;
 
+/** The context of a transaction: `client` is the transaction of PGlite. */
 export interface PGliteContext<TTransaction> {
   readonly tx: TTransaction;
 }
 
+/** Options of `createPGliteStateProvider`. */
 export interface PGliteProviderOptions<TDb extends PGliteLike> {
   /** Yours: the provider never closes it. */
   readonly db: TDb;

@@ -19,6 +19,7 @@ export interface PostgresJsNotifyLike {
   };
 }
 
+/** Options of `createPostgresJsNotifyProvider`. */
 export interface PostgresJsNotifyProviderOptions {
   /** Yours. It opens a separate connection to listen. */
   readonly sql: PostgresJsNotifyLike;

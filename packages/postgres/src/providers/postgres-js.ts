@@ -22,6 +22,7 @@ export interface PostgresJsLike<TTransaction extends PostgresJsTransactionLike> 
   begin<T>(options: string, callback: (sql: TTransaction) => T | Promise<T>): Promise<unknown>;
 }
 
+/** The context of a transaction: the handle that postgres.js has for it. */
 export interface PostgresJsTransactionContext<TTransaction> {
   readonly sql: TTransaction;
 }
@@ -31,6 +32,7 @@ export interface PostgresJsContext {
   readonly sql: { unsafe: PostgresJsTransactionLike["unsafe"] };
 }
 
+/** Options of `createPostgresJsStateProvider`. */
 export interface PostgresJsProviderOptions<TTransaction extends PostgresJsTransactionLike> {
   /**
    * Yours: the provider never ends it. Create it with `fetch_types: false`: a connection that is lost while the library

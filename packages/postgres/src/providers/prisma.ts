@@ -16,10 +16,12 @@ export interface PrismaLike {
 /** What `$transaction` of a `PrismaClient` passes to its callback: `Prisma.TransactionClient`. */
 export type PrismaTransactionOf<TClient extends PrismaLike> = CallbackArgument<TClient["$transaction"]>;
 
+/** The context of a transaction: Prisma's own client of it. */
 export interface PrismaContext<TTransaction> {
   readonly tx: TTransaction;
 }
 
+/** Options of `createPrismaStateProvider`. */
 export interface PrismaProviderOptions<TClient extends PrismaLike> {
   /** Yours: the provider never disconnects it. */
   readonly prisma: TClient;

@@ -74,6 +74,7 @@ const openSubscription = (
 
 const downStatuses: ReadonlySet<string> = new Set(["close", "reconnecting", "end"]);
 
+/** Options of the provider for ioredis. */
 export interface IoredisNotifyProviderOptions {
   /** A `Redis` or a `Cluster` of the package `ioredis`. Yours: the provider never closes it. */
   readonly client: IoredisClient;

@@ -74,6 +74,7 @@ const openSubscription = (
   };
 };
 
+/** Options of the provider for node-redis. */
 export interface NodeRedisNotifyProviderOptions {
   /** A client or a cluster of the package `redis`. Yours: the provider neither connects nor closes it. */
   readonly client: NodeRedisClient;

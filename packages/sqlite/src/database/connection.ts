@@ -1,3 +1,4 @@
+/** What SQLite can store. */
 export type SqliteValue = string | number | bigint | null;
 
 /** The part of a database connection that the adapter uses. All SQLite drivers here are synchronous. */

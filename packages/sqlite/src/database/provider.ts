@@ -36,6 +36,7 @@ export interface SqliteStateProvider<TContext extends object = object> {
   close(): void;
 }
 
+/** Options of a provider over handles that you have opened. */
 export interface HandleProviderOptions<TDatabase, TContext> {
   /**
    * The handle to write with. Use it for nothing but Leasehold's transactions: whatever runs on it while one is open

@@ -26,6 +26,7 @@ interface Damage {
 
 type Frame = TransactionFrame<Damage>;
 
+/** How the store runs transactions. */
 export interface Transactions {
   run<T>(
     callback: (context: SqliteTransactionContext) => Promise<T>,

@@ -3,15 +3,18 @@ import { rollBackAfter, type SqliteConnection } from "../database/connection.ts"
 import type { Tables } from "../database/tables.ts";
 import { createTables } from "./0001-initial.ts";
 
+/** A migration that the tables have. */
 export interface AppliedMigration {
   readonly version: number;
   readonly name: string;
 }
 
+/** A migration that is still to be applied, with its SQL. */
 export interface PendingMigration extends AppliedMigration {
   readonly sql: string;
 }
 
+/** Which migrations the tables have, and which are still to be applied. */
 export interface MigrationStatus {
   readonly applied: readonly AppliedMigration[];
   readonly pending: readonly PendingMigration[];

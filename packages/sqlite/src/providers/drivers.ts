@@ -103,6 +103,7 @@ export interface SqliteClient {
 
 export const sqliteDrivers = ["libsql", "node:sqlite", "better-sqlite3"] as const;
 
+/** The name of a driver. */
 export type SqliteDriver = (typeof sqliteDrivers)[number];
 
 /** Node's own driver where there is one: in Node 20, and in Node 22 before 22.13, there is none. */

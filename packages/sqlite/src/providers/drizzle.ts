@@ -12,8 +12,10 @@ export interface DrizzleLike {
   transaction(...args: never[]): unknown;
 }
 
+/** The context of a transaction: `db` is Drizzle's own. */
 export type DrizzleContext<TDb extends DrizzleLike> = QueryBuilderContext<TDb>;
 
+/** Options of `createDrizzleStateProvider`. */
 export type DrizzleStateProviderOptions<
   TDb extends DrizzleLike,
   TDatabase extends BetterSqlite3Database,

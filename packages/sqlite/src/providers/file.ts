@@ -48,6 +48,7 @@ export const assertLocalFileSystem = async (
   if (name !== undefined) throw new NetworkFileSystemError(name);
 };
 
+/** The context of a transaction: `client` is the driver's handle. */
 export interface SqliteFileContext {
   readonly client: SqliteClient;
 }

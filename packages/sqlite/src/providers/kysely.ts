@@ -12,8 +12,10 @@ export interface KyselyLike {
   transaction(): unknown;
 }
 
+/** The context of a transaction: `db` is Kysely's own. */
 export type KyselyContext<TDb extends KyselyLike> = QueryBuilderContext<TDb>;
 
+/** Options of `createKyselyStateProvider`. */
 export type KyselyStateProviderOptions<
   TDb extends KyselyLike,
   TDatabase extends BetterSqlite3Database,

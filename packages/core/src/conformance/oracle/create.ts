@@ -33,6 +33,7 @@ const isInScope = (store: ModelStore, first: ModelJob, scope: "pending" | "unfin
   return scope === "pending" ? isWaiting(first) : isLive(store, first);
 };
 
+/** Whether a job of this status waits for its next attempt. */
 export const isWaiting = ({ status }: ModelJob): boolean => status === "blocked" || status === "pending";
 
 export const isLive = (store: ModelStore, { sequenceId }: ModelJob): boolean => {

@@ -114,6 +114,7 @@ type BlockerReferences<TJobId, TMarkers extends readonly unknown[]> = {
   readonly [I in keyof TMarkers]: BlockerReference<TJobId, BlockerName<TMarkers[I]>>;
 };
 
+/** Starts the sequences that a new job waits for. */
 export type StartBlockers<
   TDefs,
   TTxContext,

@@ -1,6 +1,7 @@
 /** All levels; also what a store can be asked for that runs one transaction after the other. */
 export const isolationLevels = ["read committed", "repeatable read", "serializable"] as const;
 
+/** The isolation level of a transaction. */
 export type IsolationLevel = (typeof isolationLevels)[number];
 
 /** What a provider gives user code as its database handle. Its shape is the provider's own. */
@@ -25,6 +26,7 @@ export interface StateCallInTransaction<TTxContext> extends StateCall<TTxContext
   readonly ctx: TTxContext;
 }
 
+/** Options of `runInTransaction`. */
 export interface TransactionOptions {
   /**
    * How the transaction is isolated from others. Without it the store's usual level applies: `read committed` in
@@ -37,6 +39,7 @@ export interface TransactionOptions {
   readonly beginsWithCall?: boolean | undefined;
 }
 
+/** How the store runs transactions. */
 export interface Transactions<
   TTxContext extends BaseStateAdapterContext,
   TContext extends BaseStateAdapterContext,

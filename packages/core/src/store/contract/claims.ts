@@ -18,6 +18,7 @@ export interface ClaimRequest extends ClaimScope {
   readonly limit: number;
 }
 
+/** The arguments of `claimJobs`. */
 export interface ClaimCall {
   readonly workerId: string;
   readonly leaseToken: string;
@@ -31,11 +32,13 @@ export interface ClaimCall {
   readonly maxAttempts?: MaxAttempts | undefined;
 }
 
+/** The arguments for the time at which something can be claimed next. */
 export interface NextRunnableCall {
   readonly requests: readonly ClaimScope[];
   readonly maxAttempts?: MaxAttempts | undefined;
 }
 
+/** The arguments for the number of jobs that are claimed before another. */
 export interface CountAheadCall {
   readonly jobId: string;
   /** Counting ends here: the answer is this number for as many jobs or more. */
@@ -79,6 +82,7 @@ export interface Claims<TTxContext> {
   countAhead(call: StateCall<TTxContext> & CountAheadCall): Promise<number | null>;
 }
 
+/** A lease on a job, as its holder names it. */
 export interface HeldLease {
   readonly jobId: string;
   readonly leaseToken: string;
@@ -92,6 +96,7 @@ export interface LeaseRefusal {
   readonly failureReason: FailureReason | null;
 }
 
+/** A lease to be extended. */
 export interface LeaseRenewal extends HeldLease {
   readonly leaseMs: number;
   /** Stored with the job, where given. */
@@ -103,14 +108,17 @@ export interface LeaseRenewal extends HeldLease {
   readonly lastAttempt?: number | undefined;
 }
 
+/** Whether a lease was extended. */
 export type RenewalResult =
   | { readonly kind: "renewed"; readonly leasedUntil: number }
   /** Another transaction holds the row right now. The lease is as it was. */
   | { readonly kind: "busy" }
   | LeaseRefusal;
 
+/** Whether a job was locked for its holder. */
 export type LockResult = { readonly kind: "locked" } | LeaseRefusal;
 
+/** A job whose lease had expired, after it was taken back. */
 export interface ReapedJob {
   /** The job after reaping: pending, or failed where its attempts are used up. */
   readonly job: StateJob;
@@ -118,18 +126,22 @@ export interface ReapedJob {
   readonly cascaded: readonly JobReference[];
 }
 
+/** The arguments of `renewLeases`. */
 export interface RenewLeasesCall {
   readonly leases: readonly LeaseRenewal[];
 }
 
+/** The arguments for locking jobs under their leases. */
 export interface LockHeldJobsCall {
   readonly leases: readonly HeldLease[];
 }
 
+/** The arguments for locking a sequence. */
 export interface LockSequenceCall {
   readonly sequenceId: string;
 }
 
+/** The arguments for taking back jobs whose leases have expired. */
 export interface ReapCall {
   readonly limit: number;
   readonly error: string;
@@ -138,6 +150,7 @@ export interface ReapCall {
   readonly maxAttempts?: MaxAttempts | undefined;
 }
 
+/** The methods of the contract for leases. */
 export interface Leases<TTxContext> {
   /**
    * Extends leases. Each is checked on its own: the job runs, the token is current, the lease has not expired. Never

@@ -1,6 +1,7 @@
 import type { StateCall, StateCallInTransaction } from "./calls.ts";
 import type { JobReference, JobStatus, Schedule, StateJob, StoredJobSettings } from "./job.ts";
 
+/** What was deleted, or what prevented it. */
 export interface DeletionResult {
   readonly deleted: readonly (JobReference & { readonly status: JobStatus })[];
   /** Given ids that are no root. If there are any, nothing was deleted. */
@@ -19,6 +20,7 @@ export interface PruneRule {
   readonly failedBefore: number | null;
 }
 
+/** How many jobs were removed by age. */
 export interface PruneResult {
   readonly deletedJobs: number;
   /** Those of them that had failed. */
@@ -27,10 +29,12 @@ export interface PruneResult {
   readonly next: string | null;
 }
 
+/** The arguments of `deleteSequences`. */
 export interface DeleteCall {
   readonly rootSequenceIds: readonly string[];
 }
 
+/** The arguments for removing finished jobs by age. */
 export interface PruneCall {
   readonly rules: readonly PruneRule[];
   readonly limit: number;
@@ -40,6 +44,7 @@ export interface PruneCall {
   readonly alone?: boolean;
 }
 
+/** The methods of the contract that delete jobs. */
 export interface Deletion<TTxContext> {
   /** Removes whole trees of sequences. See `DeletionResult` for what prevents it. Ignores ids that do not exist. */
   deleteSequences(call: StateCall<TTxContext> & DeleteCall): Promise<DeletionResult>;
@@ -55,6 +60,7 @@ export interface Deletion<TTxContext> {
   pruneSequences(call: StateCall<TTxContext> & PruneCall): Promise<PruneResult | null>;
 }
 
+/** A job to be stored. */
 export interface NewJob extends Omit<StoredJobSettings, "maxAttemptsGiven" | "expireAfterMs"> {
   readonly id: string;
   readonly typeName: string;
@@ -79,6 +85,7 @@ export interface NewJob extends Omit<StoredJobSettings, "maxAttemptsGiven" | "ex
   readonly recurrence?: string | null;
 }
 
+/** The deduplication key of a new job, and what counts as a duplicate. */
 export interface NewJobDeduplication {
   readonly key: string;
   /**
@@ -98,6 +105,7 @@ export interface NewJobDeduplication {
 /** `debounce` also moves the job to the new time, at most `maxDelayMs` after its creation. */
 export type OnDuplicate = "replace" | { readonly debounce: { readonly maxDelayMs: number } };
 
+/** A stored job, or the duplicate that was found instead. */
 export interface CreatedStateJob {
   /** The job as stored. If `deduplicated`, the first job of the sequence that existed already. */
   readonly job: StateJob;
@@ -106,15 +114,18 @@ export interface CreatedStateJob {
   readonly replaced?: true;
 }
 
+/** The arguments of `createJobs`. */
 export interface CreateJobsCall {
   readonly jobs: readonly NewJob[];
 }
 
+/** The arguments for giving a new job its blockers. */
 export interface AddJobBlockersCall {
   readonly jobId: string;
   readonly blockerSequenceIds: readonly string[];
 }
 
+/** The methods of the contract that store new jobs. */
 export interface NewJobs<TTxContext> {
   /**
    * Stores all jobs or none. Throws `JobAlreadyExistsError` with all ids that exist already, and `InvalidOptionError` for

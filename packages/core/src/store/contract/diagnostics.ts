@@ -21,6 +21,7 @@ export interface CheckResult {
  */
 export type CheckDepth = "light" | "usual" | "full";
 
+/** The arguments of `runChecks`. */
 export interface RunChecksCall {
   readonly depth: CheckDepth;
   /** From this age on, an open transaction is worth a warning. */
@@ -70,10 +71,12 @@ export interface RecentlyFinishedJob {
   readonly finishedAt: number;
 }
 
+/** The arguments of `measureBacklog`. */
 export interface MeasureBacklogCall {
   readonly cap: number;
 }
 
+/** The arguments of `listRecentlyFinished`. */
 export interface ListRecentlyFinishedCall {
   readonly from: number;
   readonly limit: number;

@@ -10,11 +10,13 @@ export interface WaitingJobChange {
   readonly input?: { readonly typeName: string; readonly text: string } | undefined;
 }
 
+/** The arguments of `updateWaitingJobs`. */
 export interface UpdateWaitingJobsCall {
   readonly jobIds: readonly string[];
   readonly change: WaitingJobChange;
 }
 
+/** Whether a waiting job was changed. */
 export interface WaitingJobResult {
   readonly jobId: string;
   /** `not_waiting`: it runs or has finished. `other_type`: the new input is for another type. */
@@ -23,11 +25,13 @@ export interface WaitingJobResult {
   readonly job: StateJob | null;
 }
 
+/** The arguments for failing jobs that have waited too long. */
 export interface ExpireCall {
   readonly limit: number;
   readonly error: string;
 }
 
+/** A job that has waited too long, and what its failure changed. */
 export interface ExpiredJob {
   /** The job after it has failed. */
   readonly job: StateJob;

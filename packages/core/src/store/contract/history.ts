@@ -18,6 +18,7 @@ export const attemptOutcomes = [
   "already_completed",
 ] as const;
 
+/** How an attempt that did not complete ended. */
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
 /** What the store cannot know about an attempt that ends, for its history. */
@@ -44,6 +45,7 @@ export interface StateAttempt extends AttemptNote {
   readonly outcome: AttemptOutcome;
 }
 
+/** The arguments for a page of attempts. */
 export interface ListAttemptsCall {
   readonly jobIds: readonly string[];
 }
@@ -81,6 +83,7 @@ export interface NewCause {
   readonly deployment: string | null;
 }
 
+/** The arguments for the causes of failures. */
 export interface ListCausesCall {
   /** Reads at most this many failed jobs that match the rest of the call, greatest ids first. */
   readonly cap: number;
@@ -110,6 +113,7 @@ export interface StateCause extends NewCause {
   readonly lastSeenAt: number;
 }
 
+/** Causes of failures, with the jobs that share them. */
 export interface CauseList {
   /** In no particular order. */
   readonly failed: readonly FailedJobs[];
@@ -157,6 +161,7 @@ export interface StatisticsBucket extends BucketKey {
   readonly counts: string;
 }
 
+/** What a process reports about itself and its work. */
 export interface ReportCall {
   readonly reporter: ProcessIdentity;
   /** Absolute numbers, so that the same report again changes nothing. */
@@ -166,12 +171,14 @@ export interface ReportCall {
   readonly maxAgeMs: number;
 }
 
+/** The arguments for the list of processes. */
 export interface ListProcessesCall {
   /** Only processes that have reported since. */
   readonly seenFrom: number;
   readonly limit: number;
 }
 
+/** The arguments for reading statistics. */
 export interface ReadBucketsCall {
   readonly bucketMs: number;
   /** Rows that begin at this moment or later. */
@@ -183,12 +190,14 @@ export interface ReadBucketsCall {
   readonly limit: number;
 }
 
+/** The arguments for merging statistics into larger time buckets. */
 export interface RollUpBucketsCall {
   /** As they were read. */
   readonly remove: readonly StatisticsBucket[];
   readonly put: readonly StatisticsBucket[];
 }
 
+/** The arguments for deleting statistics and processes that are too old. */
 export interface DeleteOldReportsCall {
   /** Processes whose last report is before this time. */
   readonly processesBefore: number;

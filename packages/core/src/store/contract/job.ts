@@ -97,8 +97,10 @@ export interface StateJobType extends Omit<StoredJobSettings, "group" | "maxAtte
  */
 export const jobStatuses = ["blocked", "pending", "running", "completed", "failed"] as const;
 
+/** The status of a job. */
 export type JobStatus = (typeof jobStatuses)[number];
 
+/** Every reason for which a job can fail. */
 export const failureReasons = [
   "attempts_exhausted",
   "unrecoverable",
@@ -118,8 +120,10 @@ export type FailureReason = (typeof failureReasons)[number];
  */
 export const actionTypeName = "leasehold.action";
 
+/** The queue of the jobs that carry out actions of the dashboard. */
 export const actionQueue = "leasehold.actions";
 
+/** A job as a store keeps it. */
 export interface StateJob extends StoredJobSettings {
   readonly id: string;
   readonly typeName: string;
@@ -210,8 +214,10 @@ export type JobReference = Pick<
   "id" | "typeName" | "queue" | "sequenceId" | "sequenceTypeName" | "rootSequenceId"
 >;
 
+/** Whether a job of this status has finished. */
 export const isTerminal = (status: JobStatus): boolean => status === "completed" || status === "failed";
 
+/** The part of a job that identifies it. */
 export const referenceTo = (job: JobReference): JobReference => ({
   id: job.id,
   typeName: job.typeName,

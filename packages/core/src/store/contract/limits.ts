@@ -14,6 +14,7 @@ export interface RateLimit {
   readonly burst: number | null;
 }
 
+/** The limits of a rule. */
 export interface LimitValues {
   /** How many jobs may run at once, over all workers; null for no limit. */
   readonly concurrency: number | null;
@@ -103,6 +104,7 @@ export interface SetRuleCall extends LimitScope {
   readonly expectedVersion?: number | undefined;
 }
 
+/** What became of a change of a rule. */
 export interface SetRuleResult {
   readonly kind: "set" | "unchanged" | "version_mismatch";
   /** As it is now. */
@@ -121,6 +123,7 @@ export interface LimitUse {
   readonly throttledGroups: number;
 }
 
+/** A group and how many of its jobs run and wait. */
 export interface GroupUse {
   readonly group: string;
   readonly running: number;
@@ -144,11 +147,13 @@ export interface GroupScope {
   readonly group: string;
 }
 
+/** The arguments for pausing a group. */
 export interface PauseGroupCall extends GroupScope {
   /** Null for a pause without an end. Replaces the end of an earlier pause. */
   readonly until: Schedule | null;
 }
 
+/** The arguments for a page of groups. */
 export interface ListGroupsCall {
   readonly queue: string;
   readonly typeName: string;
@@ -161,14 +166,17 @@ export interface ListGroupsCall {
   readonly after?: string | null | undefined;
 }
 
+/** A page of groups. */
 export interface GroupPage {
   readonly groups: readonly GroupUse[];
   /** With `name`: where to go on, although the page may not be full; null at the end and for other orders. */
   readonly next: string | null;
 }
 
+/** Every reason for which a job that is due can be delayed. */
 export const throttleReasons = ["paused", "concurrency", "rate", "stopped", "order"] as const;
 
+/** Why a job that is due is delayed. */
 export type ThrottleReason = (typeof throttleReasons)[number];
 
 /** Why a pending job that is due is not claimed. */
@@ -187,6 +195,7 @@ export interface Throttle {
   readonly jobIds: readonly string[];
 }
 
+/** What a comparison of the counters with the running jobs has corrected. */
 export interface CounterRepair {
   /** The counters that differed from the jobs that are running, as they were and as they are now. */
   readonly counters: readonly {
@@ -198,6 +207,7 @@ export interface CounterRepair {
   }[];
 }
 
+/** The optional part of the contract for limits, groups and pauses. */
 export interface Limits<TTxContext> {
   /**
    * Changes the named fields and leaves the rest. Every claim that begins after this call has returned obeys the new rule.

@@ -3,6 +3,7 @@ import type { LeaseRefusal } from "./claims.ts";
 import type { AttemptNote } from "./history.ts";
 import type { FailureReason, JobReference, Schedule, StateJob } from "./job.ts";
 
+/** Whether a sequence was cancelled. */
 export interface CancelResult {
   readonly sequenceId: string;
   readonly kind: "cancelled" | "already_completed" | "already_failed" | "not_found";
@@ -14,6 +15,7 @@ export interface CancelResult {
   readonly cascaded: readonly JobReference[];
 }
 
+/** Whether a job was redriven. */
 export interface RedriveResult {
   readonly jobId: string;
   /**
@@ -33,17 +35,20 @@ export interface RedriveResult {
   readonly revived: readonly JobReference[];
 }
 
+/** The arguments for cancelling sequences. */
 export interface CancelCall {
   readonly sequenceIds: readonly string[];
   readonly error: string;
 }
 
+/** The arguments for redriving jobs. */
 export interface RedriveCall {
   readonly jobIds: readonly string[];
   /** None of them runs before. Default: now. */
   readonly schedule?: Schedule | undefined;
 }
 
+/** The methods of the contract for cancelling and redriving. */
 export interface CancelAndRedrive<TTxContext> {
   /**
    * Fails the current job of each sequence with `cancelled`, whether blocked, pending or running. A running one loses
@@ -76,6 +81,7 @@ interface OutcomeBase {
   readonly note?: AttemptNote | undefined;
 }
 
+/** How an attempt ended, with the lease that allows to record it. */
 export type JobOutcome = OutcomeBase &
   (
     | {
@@ -101,6 +107,7 @@ export type JobOutcome = OutcomeBase &
     | { readonly kind: "fail"; readonly reason: FailureReason; readonly error: string | null }
   );
 
+/** Whether an outcome was recorded, and what it changed. */
 export type OutcomeResult =
   | {
       readonly kind: "applied";
@@ -115,6 +122,7 @@ export type OutcomeResult =
   | { readonly kind: "repeated" }
   | LeaseRefusal;
 
+/** The arguments of `commitOutcomes`. */
 export interface CommitOutcomesCall {
   readonly outcomes: readonly JobOutcome[];
   /**
@@ -125,6 +133,7 @@ export interface CommitOutcomesCall {
   readonly isLast?: boolean | undefined;
 }
 
+/** The methods of the contract that record how attempts ended. */
 export interface Outcomes<TTxContext> {
   /**
    * Records how attempts ended. Each outcome is fenced on its own: the job runs, the token is current, the lease has not

@@ -53,6 +53,7 @@ export interface JobPage {
   readonly next: PagePosition | null;
 }
 
+/** A number of jobs of one queue, type and status. */
 export interface JobCount {
   readonly queue: string;
   readonly typeName: string;
@@ -65,15 +66,18 @@ interface PageCall {
   readonly after: PagePosition | null;
 }
 
+/** The arguments for a page of jobs. */
 export interface ListJobsCall extends PageCall {
   readonly filter: JobFilter;
   readonly order: "oldest" | "newest";
 }
 
+/** The arguments for a page of jobs that wait for a sequence. */
 export interface ListBlockedJobsCall extends PageCall {
   readonly sequenceId: string;
 }
 
+/** The methods of the contract that read jobs. */
 export interface Reads<TTxContext> {
   getJobs(
     call: StateRead<TTxContext> & { readonly jobIds: readonly string[] },

@@ -36,6 +36,7 @@ export interface StateRecurringJob extends NewRecurringJob {
   readonly updatedAt: number;
 }
 
+/** The arguments for a page of recurring jobs. */
 export interface ListRecurringCall {
   readonly limit: number;
   /** The id of the last one of the page before; null for the first page. */
@@ -44,6 +45,7 @@ export interface ListRecurringCall {
   readonly owner?: string | undefined;
 }
 
+/** The arguments for locking recurring jobs that are due. */
 export interface LockDueRecurringCall {
   readonly limit: number;
   /**
@@ -53,6 +55,7 @@ export interface LockDueRecurringCall {
   readonly timeZoneVersion: string | null;
 }
 
+/** Recurring jobs that are due, locked by the transaction that asked. */
 export interface DueRecurringJobs {
   /** The time by which they are due. */
   readonly now: number;

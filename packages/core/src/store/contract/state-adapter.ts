@@ -25,6 +25,7 @@ export interface OptionalParts<TTxContext> {
   readonly diagnostics?: Diagnostics | undefined;
 }
 
+/** The name of an optional part of the contract. */
 export type PartName = keyof OptionalParts<object>;
 
 /** The required part. */
@@ -117,14 +118,18 @@ export interface StateAdapter<
   close(): Promise<void>;
 }
 
+/** A state adapter of any store. */
 // oxlint-disable-next-line typescript/no-explicit-any -- only `any` matches adapters of every context type
 export type AnyStateAdapter = StateAdapter<any, any, any>;
 
+/** The context of an adapter's transactions. */
 export type GetStateAdapterTxContext<TStateAdapter> =
   TStateAdapter extends StateAdapter<infer TTxContext, infer _TContext, infer _TJobId> ? TTxContext : never;
 
+/** The context of an adapter outside transactions. */
 export type GetStateAdapterContext<TStateAdapter> =
   TStateAdapter extends StateAdapter<infer _TTxContext, infer TContext, infer _TJobId> ? TContext : never;
 
+/** The type of an adapter's job ids. */
 export type GetStateAdapterJobId<TStateAdapter> =
   TStateAdapter extends StateAdapter<infer _TTxContext, infer _TContext, infer TJobId> ? TJobId : never;

@@ -90,12 +90,14 @@ export const remainingLimits = (requests: readonly ClaimRequest[], held: readonl
 /** The part of a job that decides. */
 export type LeaseState = Pick<StateJob, "status" | "leaseToken" | "leasedUntil" | "failureReason">;
 
+/** Throws `InvalidLeaseDurationError` unless this is a positive number. */
 export const assertLeaseDuration = (leaseMs: unknown): void => {
   if (typeof leaseMs !== "number" || !Number.isFinite(leaseMs) || leaseMs <= 0) {
     throw new InvalidLeaseDurationError(leaseMs);
   }
 };
 
+/** The answer to a call with a lease that is no longer valid. */
 export const refuse = (reason: LeaseRefusal["reason"], state: LeaseState | undefined): LeaseRefusal => ({
   kind: "refused",
   reason,

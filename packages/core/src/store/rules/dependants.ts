@@ -37,8 +37,10 @@ export const blockerErrorText = (
   return JSON.stringify(stored);
 };
 
+/** What the rules for failed blockers need of a job. */
 export type CascadeJob = JobReference & Pick<StateJob, "status" | "onBlockerFailure" | "lastError">;
 
+/** A job that waits for a blocker. */
 export interface Dependant<TJob> {
   readonly job: TJob;
   /** The one of the sequences asked about that it waits for. A job that waits for several comes several times. */
@@ -52,6 +54,7 @@ export interface BlockerFailure<TJob> {
   readonly error: string;
 }
 
+/** A job's failure because of a blocker that failed. */
 export const failureBy = <TJob>(
   job: TJob,
   blocker: Pick<StateJob, "sequenceId" | "sequenceTypeName" | "lastError">,
@@ -61,6 +64,7 @@ export const failureBy = <TJob>(
   error: blockerErrorText(blocker),
 });
 
+/** What a store offers to the rules for failed blockers. */
 export interface CascadePort<TJob extends CascadeJob> {
   /** The jobs that were given the sequences of these jobs as blockers, locked. */
   dependants(failed: readonly TJob[]): Awaitable<readonly Dependant<TJob>[]>;
@@ -112,6 +116,7 @@ const failuresOf = <TJob extends CascadeJob>(
   return [...failing.values()].map(({ job, rank }) => failureBy(job, level[rank]!));
 };
 
+/** A sequence that waits for another. */
 export interface WaitingSequence {
   readonly sequenceId: string;
   /** The one of the sequences asked about that it waits for. */

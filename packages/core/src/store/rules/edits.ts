@@ -6,6 +6,7 @@ import { resolveSchedule } from "./transitions.ts";
 // What can be changed in a job that waits: blocked, pending, or pending again for a retry. A job that runs has read its
 // input, so nothing here is ever applied to it.
 
+/** Whether a job of this status waits for its next attempt. */
 export const isWaiting = (status: JobStatus): boolean => status === "pending" || status === "blocked";
 
 /**
@@ -80,6 +81,7 @@ export const checkUpdate = (
   return input === undefined || input.typeName === row.typeName ? undefined : "other_type";
 };
 
+/** The row after a change of a waiting job. */
 export const updated = (row: StateJob, change: WaitingJobChange, now: number): StateJob => {
   const { schedule, priority, input } = change;
   return {

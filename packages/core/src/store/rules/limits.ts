@@ -80,6 +80,7 @@ export interface ScopeState extends LimitsInUse {
   readonly isUngroupedClaimable: boolean;
 }
 
+/** The state of a limit that nothing has used yet. */
 export const newScopeState: ScopeState = {
   running: 0,
   bucketFullAt: 0,
@@ -144,6 +145,7 @@ export const limitsOfGroup = (
   return ordered === null ? limits : { ...limits, concurrency: 1 };
 };
 
+/** How many turns a group gets, by the rules of its type or queue. */
 export const weightOfGroup = ({ queue, type }: RulesOver, group: string | null): number => {
   if (group === null) return 1;
   for (const rule of [type, queue]) {
@@ -275,6 +277,7 @@ export const limitsClaimableAt = (
   return Math.max(roomAt, hasToken ? now : nextTokenAt(rate, bucketFullAt, now));
 };
 
+/** When a rule next allows a claim. */
 export const ruleClaimableAt = (
   rule: LimitRule | undefined,
   use: LimitsInUse,
@@ -308,6 +311,7 @@ export interface ThrottlingGroup extends ThrottlingScope {
   ahead(): { readonly jobs: readonly RunningJob[]; readonly dueAt: number | null };
 }
 
+/** A job that a limit or a pause delays. */
 export interface ThrottledJob {
   readonly queue: string;
   readonly typeName: string;

@@ -12,6 +12,7 @@ export const endOfPause = (until: Schedule | null | undefined, now: number): num
 
 export const endOrNull = (end: number): number | null => (end === pauseWithoutEnd ? null : end);
 
+/** Whether a rule's pause applies at this time. */
 export const isPausedAt = ({ paused, pausedUntil }: LimitRule, now: number): boolean =>
   paused && (pausedUntil === null || pausedUntil > now);
 

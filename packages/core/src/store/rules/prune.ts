@@ -13,6 +13,7 @@ export interface FinishedJob {
 /** The rule for trees of one type of root sequence. */
 export type PruneBounds = Pick<PruneRule, "completedBefore" | "failedBefore">;
 
+/** The rules by which finished jobs are removed, prepared for a store. */
 export interface PruneRules {
   /** Nothing that finished at this moment or later can go; null when there is nothing to prune at all. */
   readonly latest: number | null;
@@ -20,6 +21,7 @@ export interface PruneRules {
   boundsFor(sequenceTypeName: string): PruneBounds | undefined;
 }
 
+/** Prepares the rules by which finished jobs are removed. */
 export const readPruneRules = (rules: readonly PruneRule[]): PruneRules => {
   const byType = new Map<string, PruneBounds>();
   let others: PruneBounds | undefined;

@@ -2,6 +2,7 @@ import { type JobReference, referenceTo, type StateJob } from "../contract/job.t
 import type { RedriveResult } from "../contract/outcomes.ts";
 import { answer, type Awaitable, type Walk } from "./walk.ts";
 
+/** What a store offers to the rules for redriving. */
 export interface RedrivePort<TJob extends StateJob> {
   /** The jobs as they are now, locked; absent when they do not exist. */
   find(jobIds: readonly string[]): Awaitable<ReadonlyMap<string, TJob>>;

@@ -47,6 +47,7 @@ export interface QueueHead<TJob> {
 const isBefore = <TJob>(a: QueueHead<TJob>, b: QueueHead<TJob>): boolean =>
   (b.priority - a.priority || a.dueAt - b.dueAt || a.order - b.order) < 0;
 
+/** What a store offers to the rules for fair turns. */
 export interface TurnsPort<TJob> {
   /** The claimable groups of a type by virtual time, then key: up to `limit` of those after this one. */
   claimableGroups(
@@ -64,6 +65,7 @@ export interface TurnsPort<TJob> {
   ungrouped(typeName: string, limit: number): Awaitable<readonly QueueHead<TJob>[]>;
 }
 
+/** A job that was taken, with its group. */
 export interface TakenJob<TJob> {
   readonly job: TJob;
   /** Undefined for a job without a group. */
@@ -82,6 +84,7 @@ export interface FairClaimCall {
   readonly now: number;
 }
 
+/** The jobs that were taken in fair turns, and the states that this changed. */
 export interface FairClaim<TJob> {
   readonly taken: readonly TakenJob<TJob>[];
   /** The states that have changed. */

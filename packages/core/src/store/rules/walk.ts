@@ -5,6 +5,7 @@
  */
 export type Walk<T> = Generator<unknown, T, unknown>;
 
+/** A value, or a promise of it. */
 export type Awaitable<T> = T | Promise<T>;
 
 export function* answer<T>(given: Awaitable<T>): Walk<T> {
@@ -12,12 +13,14 @@ export function* answer<T>(given: Awaitable<T>): Walk<T> {
   return (yield given) as T;
 }
 
+/** Runs a walk over a store that answers at once. */
 export const runSync = <T>(walk: Walk<T>): T => {
   let step = walk.next();
   while (step.done !== true) step = walk.next(step.value);
   return step.value;
 };
 
+/** Runs a walk over a store that answers with promises. */
 export const runAsync = async <T>(walk: Walk<T>): Promise<T> => {
   let step = walk.next();
   while (step.done !== true) step = walk.next(await step.value);
