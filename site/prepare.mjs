@@ -32,8 +32,11 @@ const nameOf = (path) => (path === "README.md" ? "contents.md" : path);
 const pages = new Map([...readPages()].map(([path, text]) => [nameOf(path), text]));
 
 rmSync(folder, { recursive: true, force: true });
-for (const [path, text] of [...pages, ...readDesignNotes()]) {
-  write(path, findImages(text).replaceAll(/\]\((\.\.\/)?README\.md/g, "]($1contents.md"));
+const leadToContents = (text) => text.replaceAll(/\]\((\.\.\/)?README\.md/g, "]($1contents.md");
+for (const [path, text] of pages) write(path, leadToContents(findImages(text)));
+// Users search for what a word means today, not for why it was chosen.
+for (const [path, text] of readDesignNotes()) {
+  write(path, `---\nsearch: false\n---\n\n${leadToContents(findImages(text))}`);
 }
 write(
   "index.md",
