@@ -236,12 +236,14 @@ const failure = (
 // The next two end a lease without its holder. They clear the token, so that a late outcome of the holder is refused and not
 // mistaken for a repetition.
 
+/** The row after a cancellation. */
 export const cancelled = (row: StateJob, error: string, now: number): StateJob => ({
   ...withoutLease(row, null),
   ...failure("cancelled", now),
   lastError: error,
 });
 
+/** The row after its expired lease was taken back. */
 export const reaped = (
   row: StateJob,
   { error, maxAttempts }: { readonly error: string; readonly maxAttempts?: MaxAttempts | undefined },
@@ -257,6 +259,7 @@ export const reaped = (
     : { ...ended, ...failure("attempts_exhausted", now), lastError: error };
 };
 
+/** The row after its lease was extended. */
 export const renewed = (
   row: StateJob,
   { leaseMs, progress, lastAttempt }: Pick<LeaseRenewal, "leaseMs" | "progress" | "lastAttempt">,
@@ -269,6 +272,7 @@ export const renewed = (
   expiredLeases: lastAttempt === undefined ? row.expiredLeases : 0 - Math.abs(row.expiredLeases),
 });
 
+/** The row after the failure of a blocker. */
 export const failedByBlocker = (
   row: StateJob,
   { blockerSequenceId, error }: Pick<BlockerFailure<unknown>, "blockerSequenceId" | "error">,
@@ -280,12 +284,14 @@ export const failedByBlocker = (
   lastError: error,
 });
 
+/** The row after it has waited too long. */
 export const expired = (row: StateJob, error: string, now: number): StateJob => ({
   ...row,
   ...failure("expired", now),
   lastError: error,
 });
 
+/** The row with its blockers. */
 export const withBlockers = (row: StateJob, blockerCount: number, openBlockers: number): StateJob => ({
   ...row,
   blockerCount,
