@@ -177,3 +177,24 @@ it("resumes rescheduling to the time that was chosen at first", async () => {
   await expect.poll(async () => (await read(`actions/${id}`)).body.result?.state).toBe("done");
   for (const job of (await leasehold.jobs.list()).jobs) expect(job.scheduledAt).toEqual(new Date(at));
 });
+
+it("offers only actions that change something", async () => {
+  const { leasehold, read } = await openShop(rights);
+  const actionsOf = async ({ id }: { readonly id: string }) => {
+    const { body } = await read(`jobs/${id}`);
+    return [body.explanation.state, ...body.actions];
+  };
+  const later = { schedule: { afterMs: 3_600_000 } };
+  const mail = await leasehold.startJobSequence({ typeName: "mail", input: { to: "ada" }, ...later });
+  expect(await actionsOf(mail)).toEqual(["scheduled", "run_now", "reschedule", "cancel"]);
+  const reminder = await leasehold.startJobSequence({
+    typeName: "reminder",
+    input: null,
+    startBlockers: () => [mail],
+  });
+  expect(await actionsOf(reminder)).toEqual(["blocked", "cancel"]);
+  const order = await leasehold.startJobSequence({ typeName: "order", input: { item: "tea" } });
+  expect(await actionsOf(order)).toEqual(["runnable", "reschedule", "cancel"]);
+  await leasehold.limits.pause({ queue: "default" });
+  expect(await actionsOf(order)).toEqual(["throttled", "reschedule", "cancel"]);
+});
