@@ -194,8 +194,6 @@ export interface RunnableType {
   readonly typeName: string;
   /** Its jobs that could run now: due, and neither throttled nor overdue. Counted up to 10,000. */
   readonly runnable: number;
-  /** All its pending jobs, also throttled ones and the ones that are scheduled for later. */
-  readonly pending: number;
   /** Since when the oldest of the runnable ones could have been running. */
   readonly since: number;
   /** Whether the type is being worked on: a live worker, running jobs, or recently finished jobs. */
@@ -241,7 +239,6 @@ export const findRunnableTypes = async (
       queue: type.queue,
       typeName: type.typeName,
       runnable: type.runnable,
-      pending: countPending(type),
       since: type.oldestRunnableAt!,
       isServed: isWorkedOn(type) || finished.some((job) => isSameType(job, type)),
     }))
@@ -258,9 +255,9 @@ export const checkQueues = async (
   const late = await findRunnableTypes(facts, options);
   if (late.length === 0) return [finding.ok("queues", "No queue has jobs that wait for long.")];
   late.sort((a, b) => byName(a.queue, b.queue) || byName(a.typeName, b.typeName));
-  return late.map(({ queue, typeName, pending, since, isServed }) => {
-    const count = `${formatCount(pending)}${pending >= countCap ? "+" : ""}`;
-    const what = `${count} ${pending === 1 ? "job" : "jobs"} of type ${onOneLine(typeName)} in queue ${onOneLine(queue)}`;
+  return late.map(({ queue, typeName, runnable, since, isServed }) => {
+    const count = `${formatCount(runnable)}${runnable >= countCap ? "+" : ""}`;
+    const what = `${count} ${runnable === 1 ? "job" : "jobs"} of type ${onOneLine(typeName)} in queue ${onOneLine(queue)}`;
     const age = formatDuration(now - since);
     return isServed
       ? finding.warning(

@@ -58,6 +58,16 @@ describe("a store that is well", () => {
 });
 
 describe("a queue whose jobs wait too long", () => {
+  it("counts only jobs that a worker could run now", async () => {
+    const { clock, stateAdapter, leasehold } = await openStore();
+    await leasehold.startJobSequence({ typeName: "mail", input: null });
+    const later = { schedule: { afterMs: 60 * minute } };
+    await leasehold.startJobSequence({ typeName: "mail", input: null, ...later });
+    await clock.advanceBy(6 * minute);
+    const [found] = await examine(stateAdapter, "queues");
+    expect(found?.summary).toMatch(/^1 job of type mail in queue default/);
+  });
+
   it("is a problem if nothing suggests that anybody serves it", async () => {
     const { clock, stateAdapter, leasehold } = await openStore();
     await leasehold.startJobSequence({ typeName: "mail", input: null });

@@ -129,7 +129,7 @@ export const foresee = (kind: ActionKind, plan: Plan): string => {
       : `, and ${plural(revived, "job")} that failed because of them would wait for them again`,
     failed === 0
       ? ""
-      : `, and ${plural(failed, "job")} that ${failed === 1 ? "waits" : "wait"} for them would fail`,
+      : `, and ${plural(failed, "job")} that ${failed === 1 ? "waits" : "wait"} for ${changed === 1 ? "it" : "them"} would fail`,
   ].join("");
   return `${among} ${kinds[kind].would}${besides}.`;
 };
