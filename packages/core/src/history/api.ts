@@ -54,6 +54,8 @@ export interface JobAttempt {
 export interface ListFailureCausesOptions<TTypeName extends string> {
   readonly queue?: OneOrMany<string> | undefined;
   readonly typeName?: OneOrMany<TTypeName> | undefined;
+  readonly group?: OneOrMany<string> | undefined;
+  readonly recurringJobId?: OneOrMany<string> | undefined;
   /** How many failed jobs to look at, the latest first; at most 100,000. Default: 10,000. */
   readonly scanLimit?: number | undefined;
   /**

@@ -8,7 +8,14 @@ import { requirePart } from "../store/parts.ts";
 import type { FailureCause, FailureCauseListing } from "./api.ts";
 import { kindOfError } from "./fingerprint.ts";
 
-const knownOptions = { queue: true, typeName: true, scanLimit: true, everyMs: true } as const;
+const knownOptions = {
+  queue: true,
+  typeName: true,
+  group: true,
+  recurringJobId: true,
+  scanLimit: true,
+  everyMs: true,
+} as const;
 
 /** Failed jobs by what they failed from; those without an error of a handler by their reason. */
 export const listFailureCauses = (engine: Engine, passed: unknown = {}): Promise<FailureCauseListing> =>
@@ -27,6 +34,8 @@ export const listFailureCauses = (engine: Engine, passed: unknown = {}): Promise
       cap: optionalInteger(options["scanLimit"], "scanLimit", 10_000, { min: 1, max: 100_000 }),
       queues: oneOrMany(options["queue"], "queue", requireName),
       typeNames: oneOrMany(options["typeName"], "typeName", requireName),
+      groups: oneOrMany(options["group"], "group", requireName),
+      recurringJobIds: oneOrMany(options["recurringJobId"], "recurringJobId", requireName),
       everyMs,
     });
     const groups = new Map<string, FailedJobs[]>();

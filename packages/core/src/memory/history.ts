@@ -21,10 +21,10 @@ export const recordAttempt = (
 export const listAttempts: Operation<"listAttempts"> = ({ jobs }, { jobIds }) =>
   jobIds.map((id) => [...(jobs.get(id)?.attempts ?? [])]);
 
-export const listCauses: Operation<"listCauses"> = (rows, { cap, queues, typeNames, everyMs }) => {
-  const matching = [...filtered(rows, { statuses: ["failed"], queues, typeNames })].sort((a, b) =>
-    byBytes(b.id, a.id),
-  );
+export const listCauses: Operation<"listCauses"> = (rows, { cap, everyMs, ...call }) => {
+  const { queues, typeNames, groups, recurringJobIds } = call;
+  const filter = { statuses: ["failed"], queues, typeNames, groups, recurringJobIds } as const;
+  const matching = [...filtered(rows, filter)].sort((a, b) => byBytes(b.id, a.id));
   const failed = groupBy(matching.slice(0, cap), ({ row, fingerprint }) => {
     const bucket = everyMs === undefined ? null : Math.floor(row.failedAt! / everyMs);
     return [fingerprint, row.queue, row.typeName, row.failureReason, bucket];

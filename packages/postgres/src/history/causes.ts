@@ -4,7 +4,7 @@ import type { SqlRow } from "../database/provider.ts";
 import { arrayLiteral, text, textOrNull } from "../database/sql.ts";
 import type { Tables } from "../database/tables.ts";
 
-// No index has failed jobs by queue and type. A filter reads this many times the cap, and at least this many jobs.
+// No index has failed jobs by queue, type, group and recurring job. A filter reads this many times the cap, and at least this many jobs.
 const mostCaps = 10;
 
 const leastRead = 10_000;
@@ -12,12 +12,14 @@ const leastRead = 10_000;
 /** The index of failed jobs is in the order of creation. */
 const failedSql = ({ job }: Tables): string => `
 WITH newest AS MATERIALIZED (
-  SELECT id, fingerprint, queue, type_name, failure_reason, finished_at FROM ${job}
+  SELECT id, fingerprint, queue, type_name, failure_reason, finished_at, group_key, recurrence FROM ${job}
   WHERE status = 'failed' ORDER BY created_at DESC, id DESC LIMIT $2::int + 1
 ),
 wanted AS MATERIALIZED (
   SELECT * FROM newest
   WHERE ($3::text[] IS NULL OR queue = ANY ($3::text[])) AND ($4::text[] IS NULL OR type_name = ANY ($4::text[]))
+    AND ($6::text[] IS NULL OR group_key = ANY ($6::text[]))
+    AND ($7::text[] IS NULL OR recurrence::jsonb ->> 'id' = ANY ($7::text[]))
   LIMIT $1::int + 1
 ),
 counted AS (
@@ -64,8 +66,9 @@ const readCauses = async (
 
 export const listCauses = (database: Database, call: Call & ListCausesCall): Promise<CauseList> =>
   byIndexOnly(database, call.ctx, async (ctx) => {
-    const { cap, queues, typeNames, everyMs } = call;
-    const isFiltered = queues !== undefined || typeNames !== undefined;
+    const { cap, queues, typeNames, groups, recurringJobIds, everyMs } = call;
+    const lists = [queues, typeNames, groups, recurringJobIds];
+    const isFiltered = lists.some((list) => list !== undefined);
     const rows = await database.query(ctx, {
       sql: failedSql(database.tables),
       params: [
@@ -75,6 +78,8 @@ export const listCauses = (database: Database, call: Call & ListCausesCall): Pro
         typeNames ? arrayLiteral(typeNames) : null,
         // A division by null puts all in one bucket.
         everyMs ?? null,
+        groups ? arrayLiteral(groups) : null,
+        recurringJobIds ? arrayLiteral(recurringJobIds) : null,
       ],
     });
     const failed = rows.filter((row) => row["example_id"] !== null).map(toFailedJobs);

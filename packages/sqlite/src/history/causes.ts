@@ -28,19 +28,26 @@ const causeRow = defineRow((columns): StateCause => ({
 }));
 
 export const prepareListCauses = ({ job, failureCause, jobCauseIndex }: Tables): Operation<"listCauses"> => {
-  // Reads only the index, which has all of these columns and only failed jobs.
-  const matching = `SELECT fingerprint, queue, type_name, failure_reason, failed_at, id FROM ${job} INDEXED BY ${jobCauseIndex}
+  // Without groups and recurring jobs it reads only the index, which has all other columns and only failed jobs.
+  const matching = (
+    isByOrigin: boolean,
+  ): string => `SELECT fingerprint, queue, type_name, failure_reason, failed_at, id FROM ${job} INDEXED BY ${jobCauseIndex}
     WHERE failed_at IS NOT NULL AND ${isInOptionalList("queue")} AND ${isInOptionalList("type_name")}
+    ${isByOrigin ? `AND ${isInOptionalList("group_key")} AND ${isInOptionalList("json_extract(recurrence, '$.id')")}` : ""}
     ORDER BY id DESC`;
-  const countFailed = `SELECT ${failedRow.columns} FROM (${matching} LIMIT ?)
+  const countFailed = (
+    isByOrigin: boolean,
+  ): string => `SELECT ${failedRow.columns} FROM (${matching(isByOrigin)} LIMIT ?)
     GROUP BY fingerprint, queue, type_name, failure_reason, failed_at / CAST(? AS INTEGER)`;
-  const hasMore = `SELECT 1 FROM (${matching} LIMIT 1 OFFSET ?)`;
+  const hasMore = (isByOrigin: boolean): string => `SELECT 1 FROM (${matching(isByOrigin)} LIMIT 1 OFFSET ?)`;
   const findCauses = `SELECT ${causeRow.columns} FROM ${failureCause} WHERE fingerprint IN (SELECT value FROM json_each(?))`;
 
-  return (db, { cap, queues, typeNames, everyMs }) => {
-    const filter = [...optionalList(queues), ...optionalList(typeNames)];
+  return (db, { cap, queues, typeNames, groups, recurringJobIds, everyMs }) => {
+    const isByOrigin = groups !== undefined || recurringJobIds !== undefined;
+    const lists = isByOrigin ? [queues, typeNames, groups, recurringJobIds] : [queues, typeNames];
+    const filter = lists.flatMap(optionalList);
     // Divided by null, all jobs are in the same time bucket.
-    const failed = failedRow.all(db, countFailed, [...filter, cap, everyMs ?? null]);
+    const failed = failedRow.all(db, countFailed(isByOrigin), [...filter, cap, everyMs ?? null]);
     const read = failed.reduce((sum, { count }) => sum + count, 0);
     const fingerprints = new Set(
       failed.map(({ fingerprint }) => fingerprint).filter((each) => each !== null),
@@ -48,7 +55,7 @@ export const prepareListCauses = ({ job, failureCause, jobCauseIndex }: Tables):
     return {
       failed,
       causes: causeRow.all(db, findCauses, [JSON.stringify([...fingerprints])]),
-      capped: read === cap && db.first(hasMore, [...filter, cap]) !== undefined,
+      capped: read === cap && db.first(hasMore(isByOrigin), [...filter, cap]) !== undefined,
     };
   };
 };

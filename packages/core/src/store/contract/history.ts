@@ -89,6 +89,8 @@ export interface ListCausesCall {
   readonly cap: number;
   readonly queues?: readonly string[] | undefined;
   readonly typeNames?: readonly string[] | undefined;
+  readonly groups?: readonly string[] | undefined;
+  readonly recurringJobIds?: readonly string[] | undefined;
   /** Groups failures by time bucket of this many milliseconds, counted from the epoch. */
   readonly everyMs?: number | undefined;
 }

@@ -42,6 +42,25 @@ const causeOf = (mark: string): NewCause => ({
 
 export const describeCauses = ({ test, testAlone }: StateSuite): void => {
   test(
+    "failed jobs of a group, or of a recurring job, are counted alone where that is asked for",
+    withHistory(async (scenario) => {
+      const { history, typeName, queue } = scenario;
+      const [group, id] = [`group of ${queue}`, `recurring of ${queue}`];
+      const grouped = await failOne(scenario, fingerprint, { group });
+      const recurring = await failOne(scenario, other, { recurrence: JSON.stringify({ id }) });
+      await failOne(scenario);
+      const examples = async (filter: object): Promise<string[]> => {
+        const { failed } = await history.listCauses({ cap: 100, typeNames: [typeName], ...filter });
+        return failed.map(({ exampleId }) => exampleId);
+      };
+      assert.deepEqual(await examples({ groups: [group] }), [grouped.id]);
+      assert.deepEqual(await examples({ recurringJobIds: [id] }), [recurring.id]);
+      assert.deepEqual(await examples({ groups: [group], recurringJobIds: [id] }), []);
+      assert.equal((await examples({})).length, 2);
+    }),
+  );
+
+  test(
     "jobs that failed in different stretches of time are counted apart, where that is asked for",
     withHistory(async (scenario) => {
       const { history, typeName } = scenario;
