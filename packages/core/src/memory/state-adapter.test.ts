@@ -246,7 +246,7 @@ describe("close", () => {
 describe("long chains", () => {
   const length = 100_000;
 
-  it("of blockers fail, revive and complete without recursion", { timeout: 60_000 }, async () => {
+  it("of blockers fail, revive and complete without recursion", { timeout: 300_000 }, async () => {
     const adapter = createInProcessStateAdapter();
     const scenario = createStateScenario(adapter);
     const first = await scenario.start();
