@@ -85,6 +85,8 @@ describe("completion", () => {
     [["inspect", ""], { kind: "id" }],
     [["cancel", "a", "b", ""], { kind: "id", status: ["blocked", "pending", "running"] }],
     [["failed", "redrive", ""], { kind: "id", status: ["failed"] }],
+    [["recurring", "edit", ""], { kind: "recurring" }],
+    [["list", "--recurring", ""], { kind: "recurring" }],
     [["list", ""], undefined],
   ])("knows what to ask the store for: %j", (words, wanted) => {
     expect(complete(program, words).wanted).toEqual(wanted);

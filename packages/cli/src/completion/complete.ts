@@ -15,7 +15,7 @@ export interface Candidate {
 
 /** What only the store knows. */
 export type Wanted =
-  | { readonly kind: "queue" | "type" }
+  | { readonly kind: "queue" | "type" | "recurring" }
   | { readonly kind: "id"; readonly status?: readonly JobStatus[] };
 
 export interface Completion {
@@ -38,6 +38,7 @@ const fixedValues = (option: Option): readonly string[] => {
 
 const wantedByOption: Readonly<Record<string, Wanted>> = {
   "--queue": { kind: "queue" },
+  "--recurring": { kind: "recurring" },
   "--type": { kind: "type" },
   "--sequence-type": { kind: "type" },
   "--sequence": { kind: "id" },
@@ -47,6 +48,12 @@ const wantedByOption: Readonly<Record<string, Wanted>> = {
 
 /** By the path of the command, for its arguments. */
 const wantedByCommand: Readonly<Record<string, Wanted>> = {
+  ...Object.fromEntries(
+    ["show", "preview", "edit", "pause", "resume", "trigger", "delete"].map((verb) => [
+      `recurring ${verb}`,
+      { kind: "recurring" } as const,
+    ]),
+  ),
   start: { kind: "type" },
   groups: { kind: "type" },
   inspect: { kind: "id" },
@@ -176,6 +183,17 @@ const idCandidates = async (
     }));
 };
 
+const recurringCandidates = async (leasehold: AnyLeasehold, start: string): Promise<Candidate[]> => {
+  const { recurringJobs } = await leasehold.recurring.list({ limit: idSample });
+  return recurringJobs
+    .filter(({ id }) => id.startsWith(start))
+    .slice(0, mostIds)
+    .map(({ id, cron, job }) => ({
+      value: id,
+      description: oneLine(cron === null ? job.typeName : `${job.typeName}, ${cron}`),
+    }));
+};
+
 const look = async (
   { leasehold }: OpenedStore,
   found: FoundConfig | undefined,
@@ -183,6 +201,7 @@ const look = async (
   start: string,
 ): Promise<Candidate[]> => {
   if (wanted.kind === "id") return idCandidates(leasehold, wanted, start);
+  if (wanted.kind === "recurring") return recurringCandidates(leasehold, start);
   const { queues, typeNames } = await recentNames(leasehold);
   const names =
     wanted.kind === "queue" ? queues : [...configuredTypeNames(found?.config.jobTypes), ...typeNames];

@@ -17,6 +17,15 @@ export const parseDuration = (text: string): number => {
   return Math.round(Number(match[1]) * unitsMs[match[2]!]!);
 };
 
+/** The same, where a shorter time makes no sense. */
+export const parseDurationFrom =
+  (leastMs: number) =>
+  (text: string): number => {
+    const ms = parseDuration(text);
+    if (ms < leastMs) throw new InvalidArgumentError(`It must be at least ${leastMs}ms.`);
+    return ms;
+  };
+
 const isDuration = (text: string): boolean => /^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text.trim());
 
 const parseDate = (text: string, orElse: string): Date => {

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Run } from "../commands/context.ts";
-import { collect, collectOneOf, parseDuration, parseInteger } from "../options/values.ts";
+import { collect, collectOneOf, parseDuration, parseDurationFrom, parseInteger } from "../options/values.ts";
 
 /** migrate, stats, top, prune, doctor, dashboard, mcp, bench. */
 export const addOperatorCommands = (program: Command, run: Run): void => {
@@ -33,7 +33,9 @@ export const addOperatorCommands = (program: Command, run: Run): void => {
     .description("watch queues, rates and latencies live")
     .addOption(new Option("-q, --queue <queue>", "only this queue").argParser(collect))
     .addOption(
-      new Option("--interval <duration>", "how often to look").argParser(parseDuration).default(1_000, "1s"),
+      new Option("--interval <duration>", "how often to look, at least 100ms")
+        .argParser(parseDurationFrom(100))
+        .default(1_000, "1s"),
     )
     .option("-n, --count <number>", "look so many times, then end", parseInteger(1, 1_000_000))
     .action((options) => run(async (context) => (await import("../commands/top.ts")).top(context, options)));
