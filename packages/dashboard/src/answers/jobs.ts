@@ -64,6 +64,8 @@ const jobFields = {
   leasedBy: nullable(text),
   group: nullable(text),
   deduplicationKey: nullable(text),
+  /** The beginning of the input on one line; null for viewers who may not see it. */
+  inputLine: nullable(text),
 };
 
 export const jobRow = objectOf(jobFields);

@@ -1,8 +1,11 @@
 import { badRequest } from "./errors.ts";
 import type { Hidden } from "./rights.ts";
 
-const isHidden = (value: object): value is Hidden =>
-  Object.keys(value).length === 1 && typeof (value as Partial<Hidden>).$hidden === "string";
+export const isHiddenValue = (value: unknown): value is Hidden =>
+  typeof value === "object" &&
+  value !== null &&
+  Object.keys(value).length === 1 &&
+  typeof (value as Partial<Hidden>).$hidden === "string";
 
 /**
  * An edited value, with the stored values where the viewer saw the marker of a hidden one and left it in its place. `shown` is
@@ -10,10 +13,8 @@ const isHidden = (value: object): value is Hidden =>
  */
 export const restoreHidden = (edited: unknown, shown: unknown, stored: unknown, path = "input"): unknown => {
   if (typeof edited !== "object" || edited === null) return edited;
-  if (isHidden(edited)) {
-    const isSame =
-      typeof shown === "object" && shown !== null && isHidden(shown) && shown.$hidden === edited.$hidden;
-    if (isSame) return stored;
+  if (isHiddenValue(edited)) {
+    if (isHiddenValue(shown) && shown.$hidden === edited.$hidden) return stored;
     throw badRequest(
       `${path} stands for a hidden value, and there is none here.`,
       "Write the value, or leave the hidden one in its place.",

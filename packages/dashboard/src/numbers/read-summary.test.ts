@@ -28,7 +28,7 @@ it("says of queues, pauses and lost workers what doctor says of them", async () 
   await clock.advanceBy(2 * minute);
   expect(await look("queues")).toMatchObject({
     level: "trouble",
-    texts: ["No worker takes mail in queue default: the oldest job has waited 2 min."],
+    texts: ["No worker takes mail in queue default: the oldest job has waited 2m."],
     doctor: "problem",
   });
 
@@ -41,7 +41,7 @@ it("says of queues, pauses and lost workers what doctor says of them", async () 
   });
   const behind = await look("queues");
   expect(behind).toMatchObject({ level: "attention", doctor: "warning" });
-  expect(behind.texts).toEqual(["Queue default is behind by 2 min: 1 job could run now."]);
+  expect(behind.texts).toEqual(["Queue default is behind by 2m: 1 job could run now."]);
   // It was late when it had waited for a minute.
   expect(clock.now() - Date.parse(behind.since!)).toBe(119_000);
 

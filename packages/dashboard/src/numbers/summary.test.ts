@@ -35,7 +35,7 @@ describe("the summary", () => {
     expect(level).toBe("attention");
     expect(sentences).toEqual([
       {
-        text: "Queue default is behind by 7 min: 1,200 jobs could run now.",
+        text: "Queue default is behind by 7m: 1,200 jobs could run now.",
         href: "jobs?queue=default&status=pending&order=oldest",
         since: new Date(now - 40 * minute),
       },
@@ -46,8 +46,8 @@ describe("the summary", () => {
     const unserved = situationOf({ unserved: [{ ...late, typeNames: ["mail", "fax"] }], behind: [late] });
     expect(unserved.level).toBe("trouble");
     expect(unserved.sentences.map(({ text }) => text)).toEqual([
-      "No worker takes mail, fax in queue default: the oldest job has waited 7 min.",
-      "Queue default is behind by 7 min: 1,200 jobs could run now.",
+      "No worker takes mail, fax in queue default: the oldest job has waited 7m.",
+      "Queue default is behind by 7m: 1,200 jobs could run now.",
     ]);
     expect(situationOf({ stuck: 2 })).toMatchObject({
       level: "trouble",

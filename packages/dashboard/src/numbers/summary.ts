@@ -56,9 +56,9 @@ const linkTo = (path: string, query: Readonly<Record<string, string>>): string =
 const lasting = (ms: number): string => {
   const minutes = Math.floor(ms / 60_000);
   if (minutes < 1) return `${Math.floor(ms / 1_000)} s`;
-  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 60) return `${minutes}m`;
   const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} days`;
+  return hours < 48 ? `${hours}h` : `${Math.floor(hours / 24)}d`;
 };
 
 const counted = (count: number, noun: string): string => {
@@ -115,6 +115,9 @@ export const describeSummary = (judgement: Judgement): Summary => {
         pending(queue),
       ),
     ),
+    ...(stuck === 0
+      ? []
+      : [sentence(`The workers of ${counted(stuck, "running job")} have gone silent.`, "workers")]),
     ...behind.map(({ queue, oldestMs, runnable, since }) =>
       sentence(
         `Queue ${queue} is behind by ${lasting(oldestMs)}: ${counted(runnable, "job")} could run now.`,
@@ -122,9 +125,6 @@ export const describeSummary = (judgement: Judgement): Summary => {
         since,
       ),
     ),
-    ...(stuck === 0
-      ? []
-      : [sentence(`The workers of ${counted(stuck, "running job")} have gone silent.`, "workers")]),
     ...paused.map(({ queue, typeName }) =>
       sentence(
         typeName === null ? `Queue ${queue} is paused.` : `Type ${typeName} is paused in queue ${queue}.`,

@@ -19,6 +19,7 @@ import {
 import { HttpError, notFound } from "../http/errors.ts";
 import { oneOf, optional, text, whole, withDefault } from "../http/fields.ts";
 import { toJson } from "../http/leasehold.ts";
+import { isHiddenValue } from "../http/restore-hidden.ts";
 import { hide, type RedactionPlace, type Viewer } from "../http/rights.ts";
 import { get, type Route, type Services } from "./route.ts";
 
@@ -27,6 +28,15 @@ const iso = (date: Date | null | undefined): string | null => date?.toISOString(
 const endOf = (job: AnyJob): Date | null => {
   if (job.status === "completed") return job.completedAt;
   return job.status === "failed" ? job.failure.at : null;
+};
+
+const longestInputLine = 200;
+
+/** For lists, where jobs of one type look alike. Null if there is no input, or if it is hidden as a whole. */
+const viewInputLine = (input: unknown): string | null => {
+  if (input === null || isHiddenValue(input)) return null;
+  const line = JSON.stringify(input, (_key, value: unknown) => (isHiddenValue(value) ? "(hidden)" : value));
+  return line.slice(0, longestInputLine);
 };
 
 const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): JobRow => {
@@ -53,6 +63,7 @@ const viewJobRow = ({ redact }: Services, viewer: Viewer, job: AnyJob): JobRow =
     leasedBy: job.status === "running" ? job.leasedBy : null,
     group: job.group,
     deduplicationKey: typeof key === "string" ? key : null,
+    inputLine: viewInputLine(redact.payload(viewer, job, "input", job.input)),
   };
 };
 

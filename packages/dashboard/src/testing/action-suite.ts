@@ -166,9 +166,9 @@ export const describeActions = (store: TestStore): unknown =>
         await panel.getByLabel("Jobs at once").first().fill("7");
         await panel.getByLabel("Starts", { exact: true }).first().fill("100");
         await panel.getByLabel("Starts in a").first().selectOption("minute");
-        await panel.getByText("All together: 7 at once, 100 in 1 m, instead of 5 at once.").waitFor();
+        await panel.getByText("All together: 7 at once, 100 in 1m, instead of 5 at once.").waitFor();
         await panel.getByRole("button", { name: "Limit queue default" }).click();
-        await page.getByRole("cell", { name: "7 at once, 100 in 1 m" }).waitFor();
+        await page.getByRole("cell", { name: "7 at once, 100 in 1m" }).waitFor();
         expect(await leasehold.limits.list()).toMatchObject([
           { concurrency: 7, rate: { limit: 100, perMs: 60_000 }, perGroup: null },
         ]);
@@ -179,7 +179,10 @@ export const describeActions = (store: TestStore): unknown =>
         await act("Resume", "Resume nightly", "It continues with its next time.");
         await page.getByRole("cell", { name: "paused" }).waitFor({ state: "detached" });
         const before = (await leasehold.jobs.list({ typeName: "mail" })).jobs.length;
-        await act("Run now", "Run now: nightly", "A job of type mail is started now.");
+        await page.getByRole("button", { name: "Run now…" }).click();
+        await panel.getByText("A job of type mail is started now.").waitFor();
+        await panel.getByRole("button", { name: "Run now: nightly" }).click();
+        await panel.getByText("It was started:").waitFor();
         expect((await leasehold.jobs.list({ typeName: "mail" })).jobs).toHaveLength(before + 1);
         await page.goto(`${origin}/actions`);
         for (const name of [

@@ -21,18 +21,18 @@ const icons = { calm: "calm", attention: "warning", trouble: "failed" } as const
 const SituationCard = ({ summary }: { readonly summary: Summary }) => (
   <section class={`summary ${summary.level}`} aria-label="The summary">
     <Icon name={icons[summary.level]} />
-    <p>
+    <ul>
       {summary.sentences.map(({ text, href, since }, index) => (
-        <span key={index}>
+        <li key={index}>
           {href === null ? text : <Link to={`/${href}`}>{text}</Link>}{" "}
           {since !== null && (
             <span class="dim">
               (since <Time at={since} seconds={false} />){" "}
             </span>
           )}
-        </span>
+        </li>
       ))}
-    </p>
+    </ul>
   </section>
 );
 

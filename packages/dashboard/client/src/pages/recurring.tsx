@@ -7,6 +7,7 @@ import { Age, Time } from "../parts/job-state.tsx";
 import { Link } from "../parts/link.tsx";
 import { ConfirmPanel } from "../parts/panel.tsx";
 import { Top } from "../parts/shell.tsx";
+import { SortHead, sortRows } from "../parts/sort.tsx";
 import { usePolled } from "../state/api.ts";
 import { formatCount, formatDuration, shortId } from "../state/format.ts";
 import { changeQuery, jobPath, jobsPath, place, withQuery } from "../state/router.ts";
@@ -115,6 +116,19 @@ const Recent = ({ recent }: Pick<RecurringJob, "recent">) => (
   </span>
 );
 
+const countStarted = (counts: RecurringJob["counts"]): number =>
+  (counts["started"] ?? 0) + (counts["caught_up"] ?? 0);
+
+const countMissed = (counts: RecurringJob["counts"]): number =>
+  (counts["skipped"] ?? 0) + (counts["dropped"] ?? 0);
+
+const sortable: Readonly<Record<string, (recurring: RecurringJob) => string | number | null>> = {
+  id: ({ id }) => id,
+  next: ({ nextAt }) => nextAt,
+  started: ({ counts }) => countStarted(counts),
+  missed: ({ counts }) => countMissed(counts),
+};
+
 const Row = ({
   recurring,
   onAct,
@@ -126,11 +140,11 @@ const Row = ({
   return (
     <tr data-row="">
       <td>
-        <Link class="strong" to={jobsPath({ typeName: job.typeName })}>
+        <Link class="strong" to={jobsPath({ recurringJobId: id })}>
           {id}
         </Link>
+        <span class="line dim">{job.typeName}</span>
       </td>
-      <td>{job.typeName}</td>
       <td>
         {cron === null ? `every ${formatDuration(everyMs ?? 0)}` : <code>{cron}</code>}{" "}
         {cron !== null && <span class="dim small">{timeZone}</span>}
@@ -142,9 +156,9 @@ const Row = ({
           <span class="dim">ended</span>
         ) : (
           <>
-            <Age at={nextAt} />{" "}
-            <span class="dim">
-              (<Time at={nextAt} seconds={false} />)
+            <Age at={nextAt} />
+            <span class="line dim">
+              <Time at={nextAt} seconds={false} />
             </span>
           </>
         )}
@@ -152,11 +166,11 @@ const Row = ({
       <td>
         <Recent recent={recurring.recent} />
       </td>
-      <td class="number">{formatCount((counts["started"] ?? 0) + (counts["caught_up"] ?? 0))}</td>
-      <td class="number">{formatCount((counts["skipped"] ?? 0) + (counts["dropped"] ?? 0))}</td>
+      <td class="number">{formatCount(countStarted(counts))}</td>
+      <td class="number">{formatCount(countMissed(counts))}</td>
       {may("limits") && (
         <td>
-          <span class="row nowrap">
+          <span class="row">
             <button type="button" class="button small" onClick={() => onAct(paused ? "resume" : "pause")}>
               {paused ? "Resume…" : "Pause…"}
             </button>
@@ -196,18 +210,21 @@ export const RecurringPage = () => {
               <table>
                 <thead>
                   <tr>
-                    <th>Id</th>
-                    <th>Type</th>
+                    <SortHead name="id">Id and type</SortHead>
                     <th>When</th>
-                    <th>Next</th>
+                    <SortHead name="next">Next</SortHead>
                     <th>Latest</th>
-                    <th class="number">Started</th>
-                    <th class="number">Left out</th>
+                    <SortHead name="started" number>
+                      Started
+                    </SortHead>
+                    <SortHead name="missed" number>
+                      Left out
+                    </SortHead>
                     {may("limits") && <th>Actions</th>}
                   </tr>
                 </thead>
                 <tbody>
-                  {data.recurringJobs.map((recurring) => (
+                  {sortRows(data.recurringJobs, sortable).map((recurring) => (
                     <Row
                       key={recurring.id}
                       recurring={recurring}

@@ -4,6 +4,7 @@ import { BusySlots } from "../parts/figures.tsx";
 import { Age } from "../parts/job-state.tsx";
 import { Link } from "../parts/link.tsx";
 import { Top } from "../parts/shell.tsx";
+import { SortHead, sortRows } from "../parts/sort.tsx";
 import { plural, shortId } from "../state/format.ts";
 import { useTopic } from "../state/live.ts";
 import { jobsPath, place } from "../state/router.ts";
@@ -73,23 +74,30 @@ const Row = ({ process }: { readonly process: Process }) => {
 const byName = (a: Process, b: Process): number =>
   a.host.localeCompare(b.host) || a.pid - b.pid || a.id.localeCompare(b.id);
 
+const sortable: Readonly<Record<string, (process: Process) => string | null>> = {
+  host: ({ host, pid }) => `${host} ${pid}`,
+  deployment: ({ deployment }) => deployment,
+  started: ({ startedAt }) => startedAt,
+  seen: ({ seenAt }) => seenAt,
+};
+
 const Table = ({ label, processes }: { readonly label: string; readonly processes: readonly Process[] }) => (
   <Scroll label={label}>
     <table class="cards">
       <thead>
         <tr>
           <th>State</th>
-          <th>Host and workers</th>
-          <th>Deployment</th>
+          <SortHead name="host">Host and workers</SortHead>
+          <SortHead name="deployment">Deployment</SortHead>
           <th>Types</th>
           <th>Queues</th>
           <th>Busy</th>
-          <th class="number">Started</th>
-          <th class="number">Seen</th>
+          <SortHead name="started">Started</SortHead>
+          <SortHead name="seen">Seen</SortHead>
         </tr>
       </thead>
       <tbody>
-        {processes.map((process) => (
+        {sortRows(processes, sortable).map((process) => (
           <Row key={process.id} process={process} />
         ))}
       </tbody>

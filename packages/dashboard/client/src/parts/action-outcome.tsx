@@ -67,7 +67,7 @@ export const Progress = ({
   return (
     <div class="stack">
       <p class="big">
-        {formatCount(changed)} {kinds[kind].done}
+        {formatCount(changed)} {kinds[kind].done[changed === 1 ? 0 : 1]}
         {revived > 0 && `, ${formatCount(revived)} wait for them again`}
         {skipped > 0 && `, ${formatCount(skipped)} were left alone`}.
       </p>

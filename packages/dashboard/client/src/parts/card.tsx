@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useEffect, useId, useRef } from "preact/hooks";
 import type { ApiError } from "../state/api.ts";
 import { trouble } from "../state/session.ts";
 import { Icon, type IconName } from "./icon.tsx";
@@ -33,18 +33,39 @@ export const Card = ({
   );
 };
 
-/** Wide tables scroll within the card, with the keyboard too. */
+const titleOf = (heading: HTMLElement): string =>
+  heading.querySelector(".unseen") === null ? heading.innerText.trim() : "";
+
+/** Wide tables scroll within the card, with the keyboard too. Where there is little room, each row is a card: its cells say what they are. */
 export const Scroll = ({
   label,
   children,
 }: {
   readonly label: string;
   readonly children: ComponentChildren;
-}) => (
-  <div class="scroll" tabIndex={0} role="group" aria-label={label}>
-    {children}
-  </div>
-);
+}) => {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    for (const table of box.current?.querySelectorAll("table") ?? []) {
+      const { tHead, tBodies } = table;
+      table.role = "table";
+      const titles = [...(tHead?.rows[0]?.cells ?? [])].map(titleOf);
+      for (const row of tBodies[0]?.rows ?? []) {
+        // Cards are no table to the browser, so rows and cells say that they are.
+        row.role = "row";
+        for (const [index, cell] of [...row.cells].entries()) {
+          cell.role = "cell";
+          cell.dataset["label"] = titles[index] ?? "";
+        }
+      }
+    }
+  });
+  return (
+    <div class="scroll" tabIndex={0} role="group" aria-label={label} ref={box}>
+      {children}
+    </div>
+  );
+};
 
 /** What went wrong, and what to do. */
 export const Problem = ({ error }: { readonly error: ApiError }) => {

@@ -35,13 +35,25 @@ const move = (step: 1 | -1): void => {
 
 const click = (element: HTMLElement | null | undefined): void => element?.click();
 
+/** For the row with the focus: by a button of its own, or selected in a list; else what the page offers first. */
+const plan = (): void => {
+  const row = document.activeElement?.closest<HTMLElement>("[data-row]");
+  const own = row?.querySelector<HTMLElement>("[data-plan]");
+  const box = row?.querySelector<HTMLInputElement>("td.pick input");
+  if (own == null && box?.checked === false) box.click();
+  const offered = (): void => click(own ?? document.querySelector<HTMLElement>("[data-plan]"));
+  // A selection shows other buttons.
+  if (own == null && box != null) requestAnimationFrame(() => requestAnimationFrame(offered));
+  else offered();
+};
+
 const plain: Readonly<Record<string, () => void>> = {
   "/": () => document.querySelector<HTMLElement>("#find")?.focus(),
   j: () => move(1),
   k: () => move(-1),
   x: () =>
     click(document.activeElement?.closest("[data-row]")?.querySelector<HTMLElement>("input[type=checkbox]")),
-  p: () => click(document.querySelector<HTMLElement>("[data-plan]")),
+  p: () => plan(),
   ".": () => toggleLive(),
   "?": () => (isHelpOpen.value = true),
 };
@@ -73,7 +85,7 @@ const others: readonly (readonly [string, string])[] = [
   ["j k", "next and previous row"],
   ["x", "select the row"],
   ["Enter", "open the row"],
-  ["p", "make a plan"],
+  ["p", "plan for the row"],
   ["Esc", "close the plan"],
   [".", "pause or resume"],
   ["?", "this list"],

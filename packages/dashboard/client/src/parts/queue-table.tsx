@@ -6,6 +6,7 @@ import { offers } from "../state/session.ts";
 import { Card, Empty, Scroll } from "./card.tsx";
 import { AgeCell, CountCell, DurationCell, lateMs, RateCell, Spark } from "./figures.tsx";
 import { Link } from "./link.tsx";
+import { SortHead, sortRows } from "./sort.tsx";
 
 const parts = [
   ["runnable", "runnable"],
@@ -96,21 +97,29 @@ const PresentTable = ({ rows, timeToStart }: Rows) => (
   <table class="queues">
     <thead>
       <tr>
-        <th>Queue</th>
+        <SortHead name="queue">Queue</SortHead>
         <th>Unfinished</th>
-        <th class="number">Runnable</th>
-        <th class="number">Running</th>
-        <th class="number">Failed</th>
+        <SortHead name="runnable" number>
+          Runnable
+        </SortHead>
+        <SortHead name="running" number>
+          Running
+        </SortHead>
+        <SortHead name="failed" number>
+          Failed
+        </SortHead>
         {offers("history") && (
           <>
             <th class="number">In</th>
             <th class="number">Out</th>
             <th>Ended</th>
             <th class="number">Start p50</th>
-            <th class="number">p95</th>
+            <SortHead name="p95" number>
+              p95
+            </SortHead>
           </>
         )}
-        <th class="number">Oldest</th>
+        <SortHead name="oldest">Oldest</SortHead>
         {offers("history") && (
           <>
             <th class="number" title={`At the rates of ${range.value[3]}`}>
@@ -200,6 +209,15 @@ const PastTable = ({ rows, timeToStart }: Rows) => (
   </table>
 );
 
+const sortable: Readonly<Record<string, (row: QueueRow) => string | number | null>> = {
+  queue: ({ queue }) => queue,
+  runnable: ({ backlog }) => backlog.runnable,
+  running: ({ backlog }) => backlog.running,
+  failed: ({ backlog }) => backlog.failed,
+  p95: ({ numbers }) => numbers.startP95,
+  oldest: ({ backlog }) => backlog.oldestRunnableAt,
+};
+
 /** All queues, as they are or as they were. */
 export const QueueTable = ({ rows, timeToStart }: Rows) => {
   const isPast = rangeEnd.value !== undefined;
@@ -227,7 +245,7 @@ export const QueueTable = ({ rows, timeToStart }: Rows) => {
         {isPast ? (
           <PastTable rows={rows} timeToStart={timeToStart} />
         ) : (
-          <PresentTable rows={rows} timeToStart={timeToStart} />
+          <PresentTable rows={sortRows(rows, sortable)} timeToStart={timeToStart} />
         )}
       </Scroll>
     </Card>

@@ -137,7 +137,8 @@ const Rail = () => {
   useEffect(
     () =>
       rail.current?.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" }),
-    [section],
+    // The number of failed jobs comes later, and moves the sections behind it.
+    [section, backlog.value === undefined],
   );
   return (
     <nav class="rail" aria-label="Sections" ref={rail}>
@@ -219,7 +220,9 @@ export const Top = ({
     document.title = [title, session.value?.environment?.label, "Leasehold"].filter(Boolean).join(" · ");
   }, [title]);
   useEffect(() => {
-    if (!isFirstPage) (heading.current ?? document.querySelector<HTMLElement>("#main"))?.focus();
+    const target = heading.current ?? document.querySelector<HTMLElement>("#main");
+    // Going back leads to the place in the page, not to its beginning.
+    if (!isFirstPage) target?.focus({ preventScroll: true });
     isFirstPage = false;
   }, []);
   return (

@@ -20,7 +20,8 @@ interface KindWords {
   readonly name: string;
   /** "1,275 of 1,284 jobs ..." */
   readonly would: string;
-  readonly done: string;
+  /** "1 runs again", "3 run again". */
+  readonly done: readonly [one: string, many: string];
   /** The states whose jobs it changes. */
   readonly of: readonly Status[];
   readonly isDangerous: boolean;
@@ -31,7 +32,7 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
     needs: "redrive",
     name: "Redrive",
     would: "would run again",
-    done: "run again",
+    done: ["runs again", "run again"],
     of: ["failed"],
     isDangerous: false,
   },
@@ -39,7 +40,7 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
     needs: "update",
     name: "Run now",
     would: "would be due at once",
-    done: "are due now",
+    done: ["is due now", "are due now"],
     of: ["pending", "blocked"],
     isDangerous: false,
   },
@@ -47,7 +48,7 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
     needs: "update",
     name: "Reschedule",
     would: "would run at another time",
-    done: "have a new time",
+    done: ["has a new time", "have a new time"],
     of: ["pending", "blocked"],
     isDangerous: false,
   },
@@ -55,7 +56,7 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
     needs: "update",
     name: "Change and redrive",
     would: "would run again with the change",
-    done: "run again with the change",
+    done: ["runs again with the change", "run again with the change"],
     of: ["failed"],
     isDangerous: false,
   },
@@ -63,7 +64,7 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
     needs: "cancel",
     name: "Cancel",
     would: "would be cancelled",
-    done: "were cancelled",
+    done: ["was cancelled", "were cancelled"],
     of: ["blocked", "pending", "running"],
     isDangerous: true,
   },
@@ -71,7 +72,7 @@ export const kinds: Readonly<Record<ActionKind, KindWords>> = {
     needs: "delete",
     name: "Delete",
     would: "would be deleted, with everything in them",
-    done: "were deleted",
+    done: ["was deleted", "were deleted"],
     of: ["completed", "failed"],
     isDangerous: true,
   },

@@ -27,11 +27,11 @@ const day = 24 * hour;
 
 const pair = (value: number, big: number, bigName: string, small: number, smallName: string): string => {
   const smalls = Math.floor((value % big) / small);
-  const bigs = `${Math.floor(value / big)} ${bigName}`;
-  return smalls === 0 ? bigs : `${bigs} ${smalls} ${smallName}`;
+  const bigs = `${Math.floor(value / big)}${bigName}`;
+  return smalls === 0 ? bigs : `${bigs} ${smalls}${smallName}`;
 };
 
-/** `38 ms`, `1.2 s`, `4 m 54 s`, `2 h 5 m`, `3 d 4 h`. */
+/** `38 ms`, `1.2 s`, `4m 54s`, `2h 5m`, `3d 4h`: as the command line and the server write it. */
 export const formatDuration = (ms: number): string => {
   const value = Math.max(0, ms);
   if (value < second) return `${Math.round(value)} ms`;

@@ -15,7 +15,46 @@ const readPlace = (): Place => ({
 /** The address of the page. It contains all state of a view, so that reload, back and a copied address keep it. */
 export const place = signal<Place>(readPlace());
 
-addEventListener("popstate", () => (place.value = readPlace()));
+history.scrollRestoration = "manual";
+
+const heightOf = (): number => document.documentElement.scrollHeight - innerHeight;
+
+/** Scrolls back when the content is there again, unless the user has scrolled meanwhile. */
+const restoreScroll = (state: unknown): void => {
+  const y = (state as { readonly y?: number } | null)?.y ?? 0;
+  const end = performance.now() + 4_000;
+  const given = new AbortController();
+  for (const event of ["wheel", "touchstart", "keydown", "pointerdown"])
+    addEventListener(event, () => given.abort(), { once: true, passive: true, signal: given.signal });
+  const step = (): void => {
+    if (given.signal.aborted) return;
+    scrollTo(0, Math.min(y, heightOf()));
+    if (heightOf() < y && performance.now() < end) requestAnimationFrame(step);
+    else given.abort();
+  };
+  requestAnimationFrame(step);
+};
+
+const rememberScroll = (): void => history.replaceState({ y: scrollY }, "");
+
+let scrolled: ReturnType<typeof setTimeout> | undefined;
+
+addEventListener(
+  "scroll",
+  () => {
+    clearTimeout(scrolled);
+    scrolled = setTimeout(rememberScroll, 200);
+  },
+  { passive: true },
+);
+
+restoreScroll(history.state);
+
+addEventListener("popstate", ({ state }) => {
+  clearTimeout(scrolled);
+  place.value = readPlace();
+  restoreScroll(state);
+});
 
 /** The parts of the path; undefined if they cannot be read. */
 export const parts = computed((): readonly string[] | undefined => {
@@ -28,7 +67,9 @@ export const parts = computed((): readonly string[] | undefined => {
 
 export const navigate = (target: string, { replace = false } = {}): void => {
   const address = addressOf(target);
-  if (replace) history.replaceState(null, "", address);
+  clearTimeout(scrolled);
+  if (!replace) rememberScroll();
+  if (replace) history.replaceState(history.state, "", address);
   else history.pushState(null, "", address);
   const before = place.value.path;
   place.value = readPlace();

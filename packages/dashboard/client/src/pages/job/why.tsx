@@ -211,6 +211,30 @@ const Notes = ({ detail: { job, explanation } }: { readonly detail: JobDetail })
   );
 };
 
+const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value);
+
+/** The share of the work that is done, if the progress contains it: a number up to 1, `percent`, or `done` of `total`. */
+const shareOf = (progress: unknown): number | undefined => {
+  if (isNumber(progress)) return progress >= 0 && progress <= 1 ? progress : undefined;
+  if (typeof progress !== "object" || progress === null) return undefined;
+  const { percent, done, completed = done, total } = progress as Readonly<Record<string, unknown>>;
+  if (isNumber(percent)) return Math.min(1, Math.max(0, percent / 100));
+  return isNumber(completed) && isNumber(total) && total > 0
+    ? Math.min(1, Math.max(0, completed / total))
+    : undefined;
+};
+
+const ProgressBar = ({ progress }: { readonly progress: unknown }) => {
+  const share = shareOf(progress);
+  if (share === undefined) return null;
+  return (
+    <div class="row">
+      <progress max={1} value={share} aria-label="Progress of the job" />
+      <span class="small">{Math.floor(100 * share)} % done</span>
+    </div>
+  );
+};
+
 /** Why it is where it is, before anything else. */
 export const Why = ({ detail }: { readonly detail: JobDetail }) => {
   const { status } = detail.job;
@@ -219,6 +243,7 @@ export const Why = ({ detail }: { readonly detail: JobDetail }) => {
       <span class="small dim">{questions[status]}</span>
       <p class="answer">{answer(detail)}</p>
       <Chain {...detail} />
+      {status === "running" && <ProgressBar progress={detail.job.progress} />}
       <Notes detail={detail} />
     </section>
   );

@@ -127,9 +127,10 @@ const Extras = () => {
               key={name}
               type="button"
               class="filter chip"
-              aria-label={`Remove the filter: ${words} ${value}`}
+              title={value}
               onClick={() => changeQuery({ [name]: undefined, cursor: undefined })}
             >
+              <span class="unseen">Remove the filter: </span>
               {words} <b class="mono">{shortId(value)}</b>
               <Icon name="close" />
             </button>

@@ -135,7 +135,7 @@ export const Rows = ({
           <th class="number">Attempt</th>
           <th class="number">Ran</th>
           <th class="number">Created</th>
-          <th class="wide">Note</th>
+          <th class="wide">Input and note</th>
           <th>Id</th>
         </tr>
       </thead>
@@ -169,7 +169,16 @@ export const Rows = ({
               <Age at={job.createdAt} />
             </td>
             <td class="wide dim">
-              <Note job={job} />
+              <div>
+                {job.inputLine !== null && (
+                  <span class="line mono" title={job.inputLine}>
+                    {job.inputLine}
+                  </span>
+                )}
+                <span class="line">
+                  <Note job={job} />
+                </span>
+              </div>
             </td>
             <td class="mono dim" title={job.id}>
               {shortId(job.id)}

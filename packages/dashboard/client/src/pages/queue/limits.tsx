@@ -41,7 +41,7 @@ export const QueueLimits = ({
         title="Limits and pauses"
         side={
           <Link class="link small" to={withQuery("/limits", { queue })}>
-            All queues
+            All limits
           </Link>
         }
         flush
