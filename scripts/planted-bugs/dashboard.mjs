@@ -59,12 +59,12 @@ plant("dashboard/src/actions/run.ts", [
   ["the codec of the Leasehold is not used", [", ...storageOptionsOf(original)", ""]],
   [
     "a change is not part of its entry's transaction",
-    ["await writeTickHistory(ctx, input", "await writeTickHistory({}, input"],
+    ['await log(ctx, result, "done");', 'await log({}, result, "done");'],
   ],
   [
     "a change that fails leaves no trace",
     ["await written.catch(() => undefined);", "await written.catch(() => undefined).then(() => open());"],
-    ['writeTickHistory(ctx, input, { state: "failed" })', "Promise.resolve()"],
+    ['log(ctx, undefined, "failed")', "Promise.resolve()"],
   ],
   ["a stopped action seems to have failed", ['if (reason === "cancelled")', 'if (reason === "expired")']],
 ]);
