@@ -267,7 +267,9 @@ describe.each([
 
   it("is only for roles that were granted it, and does not use what they put in its way", async () => {
     const role = `caller_${randomBytes(6).toString("hex")}`;
-    await pool.query(`CREATE ROLE ${role}; GRANT USAGE ON SCHEMA ${fixture.schema} TO ${role}`);
+    await pool.query(
+      `CREATE ROLE ${role}; CREATE SCHEMA ${role} AUTHORIZATION ${role}; GRANT USAGE ON SCHEMA ${fixture.schema} TO ${role}`,
+    );
     const client = await pool.connect();
     try {
       await client.query(`SET ROLE ${role}`);
@@ -276,9 +278,8 @@ describe.each([
       );
       await client.query(`RESET ROLE; GRANT EXECUTE ON FUNCTION ${startJob} TO ${role}; SET ROLE ${role}`);
       // A function of the caller with the name of one that is called inside, first in its search path.
-      await client.query(
-        "CREATE FUNCTION pg_temp.sha256(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT NULL::bytea'; SET search_path = pg_temp, pg_catalog",
-      );
+      await client.query(`SET search_path = ${role}, pg_catalog`);
+      await client.query(`CREATE FUNCTION sha256(bytea) RETURNS bytea LANGUAGE sql AS 'SELECT NULL::bytea'`);
       const { rows } = await client.query<{ id: string }>(`SELECT ${startJob}('plain') AS id`);
       await expect(client.query(`SELECT * FROM ${fixture.schema}.job`)).rejects.toThrow("permission denied");
       await client.query("RESET ROLE; RESET search_path");
