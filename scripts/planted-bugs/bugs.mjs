@@ -93,8 +93,8 @@ plant("released job costs an attempt", [
 ]);
 plant("retry not counted", [
   "store/rules/transitions.js",
-  "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const released",
-  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nexport const released",
+  "expiredLeases: 0,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nconst released",
+  "expiredLeases: 0,\n    attempt: row.attempt - 1,\n    lastError: outcome.error,\n    lastFailedAt: now,\n    limited: false,\n});\nconst released",
 ]);
 plant("deduplication race within one call", [
   "memory/create.js",

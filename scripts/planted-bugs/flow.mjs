@@ -49,8 +49,8 @@ plant("expired lease keeps its slot from every job", [
 ]);
 plant("group keeps the slot of a job that has ended", [
   "memory/groups.js",
-  "for (const leased of [place.leased, place.type.leased, queues.leases])\n            leased.delete(record);",
-  "for (const leased of [place.type.leased, queues.leases])\n            leased.delete(record);",
+  "place.leased.delete(record);\n        place.type.leased.delete(record);",
+  "place.type.leased.delete(record);",
 ]);
 plant("group that waits for a token is not claimable again", [
   "memory/limits.js",

@@ -88,6 +88,7 @@ export const stores = {
       "packages/sqlite/src/query-plans.test.ts",
       "packages/sqlite/src/limits/rule-rows.test.ts",
       "packages/sqlite/src/limits/idle-groups.test.ts",
+      "packages/sqlite/src/limits/edits.test.ts",
       "packages/sqlite/src/database/lock-contention.test.ts",
       "packages/sqlite/src/flaky-store.test.ts",
       "packages/core/src/notify/awaited.test.ts",
