@@ -261,7 +261,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
     });
 
   /** A job that is started and completed in one transaction: workers never find it. */
-  const writeTickHistory = async (ctx: object, input: ActionInput, output: Recorded): Promise<void> => {
+  const writeEntry = async (ctx: object, input: ActionInput, output: Recorded): Promise<void> => {
     const own = await open();
     const { id } = await own.startJobSequence({ ...ctx, typeName: actionTypeName, input });
     await own.completeJobSequence({
@@ -314,7 +314,7 @@ export const createActions = ({ leasehold, original, stateAdapter, readOnly }: A
       const log = (ctx: object, result: Result | undefined, state: Recorded["state"]): Promise<void> => {
         const logged = toJson(typeof choice === "function" ? choice(result) : choice);
         const input = { user, kind, choice: logged, pace: null, expected: null, resumed: null };
-        return writeTickHistory(ctx, input, { state });
+        return writeEntry(ctx, input, { state });
       };
       try {
         return await leasehold.runInTransaction(async (ctx) => {
