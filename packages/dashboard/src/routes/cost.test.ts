@@ -85,3 +85,11 @@ it("looks for finished jobs only among those that were created before", async ()
     { finishedBefore: Date.parse(finished), createdBefore: Date.parse(created) },
   ]);
 });
+
+it("refuses none of many viewers of one user who ask for causes at once", async () => {
+  const { counted, calls } = countCalls();
+  const { read } = await openShop(["read"], {}, counted);
+  const answers = await Promise.all(Array.from({ length: 30 }, () => read("causes")));
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  expect(calls.causes).toBe(1);
+});

@@ -21,8 +21,8 @@ const hourly = (trend: NonNullable<FailureCause["trend"]>, now: number): number[
 const listCauses = get({
   path: "causes",
   needs: "read",
+  // All viewers share one read, so it needs no place in the quota of each.
   summary: "Failed jobs by what they failed from, those with the most jobs first.",
-  isExpensive: true,
   answer: causesAnswer,
   handle: async ({ stateAdapter, redact, readCauses, now }, { viewer }) => {
     if (stateAdapter.history === undefined) return { isComplete: true, causes: [] };
