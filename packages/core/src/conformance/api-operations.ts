@@ -19,6 +19,7 @@ const operationTypes: JobTypes<OperationTypes> = defineUnionJobTypes<OperationTy
   step: { ordered: { onFailure: "stop" } },
 });
 
+/** The API that the operations of the suites call. */
 export type ApiUnderTest = LeaseholdApi<OperationTypes, { readonly [key: string]: unknown }, string>;
 
 /** A method of the API that takes a transaction, called with something to work on. */

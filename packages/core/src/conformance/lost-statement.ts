@@ -16,6 +16,7 @@ export interface LosingAdapter {
   isReached(): boolean;
 }
 
+/** What `lostStatementConformance` needs: a store, and its tables. */
 export interface LostStatementFixture {
   /** A new adapter over the store that all of them share. It does not repeat failed calls. */
   open(): Promise<AnyStateAdapter>;

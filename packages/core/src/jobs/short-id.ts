@@ -14,6 +14,7 @@ export const shortId = (id: string): string =>
 // Also with dots, for keyboards.
 const form = /^(\S{8,}?)(?:…|\.{2,3})(\S{4,})$/;
 
+/** Whether a text is the beginning and the end of an id, as narrow terminals show it. */
 export const isShortId = (text: string): boolean => form.test(text);
 
 /** What `findByShortId` needs of a Leasehold. */

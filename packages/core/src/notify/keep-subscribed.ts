@@ -13,6 +13,7 @@ export interface SubscriptionSession {
   opened(): void;
 }
 
+/** Options of `keepSubscribed`. */
 export interface KeepSubscribedOptions {
   /** Runs one session until it is lost, which rejects, or until the subscription is closed. */
   readonly run: (session: SubscriptionSession) => Promise<void>;
@@ -21,6 +22,7 @@ export interface KeepSubscribedOptions {
   readonly onError: (error: unknown) => void;
 }
 
+/** A subscription that is opened again when it is lost. */
 export interface KeptSubscription {
   /** Resolves when the first session is open, or after two seconds without one. */
   readonly started: Promise<void>;

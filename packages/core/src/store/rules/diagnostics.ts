@@ -71,10 +71,12 @@ export const judgeIndexes = (sql: string, usable: readonly string[]): CheckResul
 
 type QueueType = Pick<TypeBacklog, "queue" | "typeName">;
 
+/** What the jobs of a backlog are counted as. */
 export type BacklogKind = keyof Omit<TypeBacklog, "queue" | "typeName" | "oldestRunnableAt">;
 
 type MutableBacklog = { -readonly [TField in keyof TypeBacklog]: TypeBacklog[TField] };
 
+/** A queue and a type as one key of a map. */
 export const queueTypeKey = ({ queue, typeName }: QueueType): string => JSON.stringify([queue, typeName]);
 
 /** Adds up the counts of a backlog by queue and type, each up to the cap. */
@@ -97,6 +99,7 @@ const emptyBacklog = {
   oldestRunnableAt: null,
 } as const;
 
+/** Empty counts of a backlog, each up to `cap`. */
 export const createBacklogCounts = (cap: number): BacklogCounts => {
   const counts = new Map<string, MutableBacklog>();
   const of = ({ queue, typeName }: QueueType): MutableBacklog => {
