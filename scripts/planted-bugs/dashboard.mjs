@@ -91,11 +91,7 @@ plant("dashboard/src/routes/actions.ts", [
 plant("dashboard/src/routes/tree.ts", [
   [
     "a blocker that has continued is drawn as a circle",
-    ["waitsFor.has(`${job.originId} ${job.sequenceId}`)", "waitsFor.has(`${job.originId} ${job.id}`)"],
-  ],
-  [
-    "the last job of a large tree is taken from the newest",
-    ["if (jobs.length === 0) return last;", "if (last) return last;"],
+    ["waitsFor.add(`${id} ${current.sequenceId}`)", "waitsFor.add(`${id} ${current.id}`)"],
   ],
   ["a large tree ends where it is cut", ["for (const job of jobs) add(job, -1);", "others.clear();"]],
 ]);
