@@ -158,3 +158,14 @@ plant("dashboard/src/http/compress.ts", [
     ["isForeign(request) ? undefined : chooseEncoding(request)", "chooseEncoding(request)"],
   ],
 ]);
+
+plant("dashboard/src/routes/operate.ts", [
+  [
+    "a sequence of unknown types ends without a word",
+    ["requireKnownEnd(job, services.jobTypes.get(job.typeName), body);", ""],
+  ],
+  [
+    "the marker of a hidden value is stored",
+    ["const input = restoreHidden(body.input, shown, job.input);", "const { input } = body;"],
+  ],
+]);
