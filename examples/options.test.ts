@@ -7,6 +7,7 @@ import {
   createMongoStateAdapter,
 } from "@leasehold/mongodb";
 import { createNatsNotifyAdapter } from "@leasehold/nats";
+import { LeaseholdModule } from "@leasehold/nestjs";
 import { createOtelObservabilityAdapter } from "@leasehold/otel";
 import {
   createPgNotifyAdapter,
@@ -722,6 +723,10 @@ const objects: Record<string, OptionsObject> = {
       "allowedHosts",
     ],
     pass: (options) => createDashboard({ leasehold, stateAdapter, authorize: () => true, ...options }),
+  },
+  "LeaseholdModule.forRoot": {
+    names: ["leasehold", "worker", "defineWorker", "onClosed", "isGlobal"],
+    pass: (options) => LeaseholdModule.forRoot({ leasehold, ...options }),
   },
   createTestKit: {
     names: ["jobTypes", "log", "codec"],

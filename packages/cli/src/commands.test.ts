@@ -173,7 +173,7 @@ describe("cancel", () => {
       ["one", "two"].map((queue) => leasehold.startJobSequence({ typeName: "mail", input: null, queue })),
     );
     const order = await leasehold.startJobSequence({ typeName: "order", input: null });
-    const changed = expect.arrayContaining(mails.map(({ id }) => ({ id })) as never[]);
+    const changed = expect.arrayContaining(mails.map(({ id }) => ({ id, failedIds: [] })) as never[]);
     expect(await json("cancel", "--type", "mail", "--dry-run")).toEqual({
       dryRun: true,
       changed,

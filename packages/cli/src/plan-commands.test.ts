@@ -77,14 +77,18 @@ const filters: Record<string, [filter: Record<string, unknown>, options: Record<
   ],
 };
 
-const scheduleFor = (kind: string): object => (kind === "reschedule" ? { schedule: { at } } : {});
+/** What some kinds of plans need besides the jobs. */
+const extras: Record<string, object> = {
+  reschedule: { schedule: { at } },
+  edit: { changes: [{ path: ["to"], value: odd }] },
+};
 
 it.each(Object.entries(filters))("prints commands that choose the same jobs %s", async (_name, choice) => {
   const [filter, options] = choice;
   const { ask, kinds } = await openApi();
   expect(kinds.length).toBeGreaterThan(3);
   for (const kind of kinds) {
-    const { command } = await ask<{ command: string }>(`v1/plans/${kind}`, { filter, ...scheduleFor(kind) });
+    const { command } = await ask<{ command: string }>(`v1/plans/${kind}`, { filter, ...extras[kind] });
     expect(await parse(command), command).toMatchObject({ ...options, args: [], dryRun: true });
   }
 });
@@ -96,7 +100,7 @@ it("prints commands that name the same jobs", async () => {
     ["--all", odd],
   ]) {
     for (const kind of kinds) {
-      const { command } = await ask<{ command: string }>(`v1/plans/${kind}`, { ids, ...scheduleFor(kind) });
+      const { command } = await ask<{ command: string }>(`v1/plans/${kind}`, { ids, ...extras[kind] });
       const { args, ...options } = await parse(command);
       expect(args, command).toEqual(ids);
       expect(options, command).toMatchObject({ dryRun: true });

@@ -175,13 +175,6 @@ export const createEngine = <TDefs, TStateAdapter extends AnyStateAdapter>(
     defaults,
     retention,
     createId: parseCreateId(options.createId, options.stateAdapter.idGenerator) ?? runtime.createId,
-    registerJobTypes: async (types) => {
-      try {
-        await options.stateAdapter.registerJobTypes?.(types);
-      } catch (error) {
-        observe("stateAdapterError", () => ({ operation: "registerJobTypes", error }));
-      }
-    },
     deployment,
     scope: createAsyncScope(),
   };

@@ -5,8 +5,9 @@ import {
   Module,
 } from "@nestjs/common";
 import { DiscoveryModule, DiscoveryService } from "@nestjs/core";
+import { requireOptions } from "leasehold/adapter";
 import { leaseholdToken } from "./decorators.ts";
-import { type LeaseholdModuleOptions, LeaseholdWorker } from "./leasehold-worker.ts";
+import { knownOptions, type LeaseholdModuleOptions, LeaseholdWorker } from "./leasehold-worker.ts";
 
 /** The token of the module's options: tests override it with a Leasehold of `createTestKit`. */
 export const leaseholdOptionsToken = "LEASEHOLD_OPTIONS";
@@ -30,6 +31,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LeaseholdModul
 // oxlint-disable-next-line typescript/no-extraneous-class -- a module of NestJS is a class
 export class LeaseholdModule {
   static forRoot(options: LeaseholdModuleOptions & Extras): DynamicModule {
+    requireOptions(options, "LeaseholdModule.forRoot", { ...knownOptions, isGlobal: true });
     return { ...ConfigurableModuleClass.forRoot(options), module: LeaseholdModule };
   }
 

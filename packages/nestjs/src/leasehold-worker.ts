@@ -7,6 +7,7 @@ import {
   type RunUntilIdleResult,
   type WorkerStartOptions,
 } from "leasehold";
+import { type OptionNames, requireOptions } from "leasehold/adapter";
 import { HandledType, type JobHandlerProvider } from "./decorators.ts";
 
 /** As much of a worker's definition as the module needs; its types are checked where handlers are written. */
@@ -31,6 +32,13 @@ export interface LeaseholdModuleOptions {
   readonly onClosed?: (() => Promise<void> | void) | undefined;
 }
 
+export const knownOptions: OptionNames<keyof LeaseholdModuleOptions> = {
+  leasehold: true,
+  worker: true,
+  defineWorker: true,
+  onClosed: true,
+};
+
 /** The worker of the application: all providers with `@JobHandler` are its handlers. */
 export class LeaseholdWorker implements OnApplicationBootstrap, OnApplicationShutdown {
   readonly #discovery: DiscoveryService;
@@ -38,6 +46,7 @@ export class LeaseholdWorker implements OnApplicationBootstrap, OnApplicationShu
   #running: RunningWorker | undefined;
 
   constructor(discovery: DiscoveryService, options: LeaseholdModuleOptions) {
+    requireOptions(options, "LeaseholdModule", knownOptions);
     this.#discovery = discovery;
     this.#options = options;
   }

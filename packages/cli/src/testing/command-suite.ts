@@ -81,13 +81,13 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       const foreseen = await json("cancel", id, "--dry-run");
       expect(foreseen).toEqual({
         code: 0,
-        value: { dryRun: true, changed: [{ id }], skipped: [] },
+        value: { dryRun: true, changed: [{ id, failedIds: [] }], skipped: [] },
       });
       expect((await folder.run("inspect", id)).stdout).toContain("It is scheduled for");
       const cancelled = await json("cancel", id, "--reason", "changed my mind", "--yes");
       expect(cancelled).toEqual({
         code: 0,
-        value: { dryRun: false, changed: [{ id }], skipped: [] },
+        value: { dryRun: false, changed: [{ id, failedIds: [] }], skipped: [] },
       });
       const after = await folder.run("inspect", id);
       expect(after.stdout).toContain("failed: cancelled");
@@ -110,7 +110,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
       await leasehold.waitForJobSequenceCompletion({ id, typeName: "agent", timeoutMs: 20_000 });
       await worker.stop();
       const { jobs } = await leasehold.jobs.list({ typeName: "tool", order: "oldest" });
-      const tools = jobs.map((job) => ({ id: job.id }));
+      const tools = jobs.map((job) => ({ id: job.id, failedIds: [] }));
       expect(tools).toHaveLength(2);
       const skipped = [{ id, reason: "already_completed" }];
 
@@ -547,7 +547,7 @@ export const describeCommands = (kind: StoreKind, { without }: CommandSuiteOptio
     it("shows a live table in a terminal until q is pressed", async () => {
       const { folder, leasehold } = store;
       await leasehold.startJobSequence({ typeName: "mail", input: null, queue: "post" });
-      const top = folder.start(["top", "--interval", "50ms"], { terminal: { columns: 100, rows: 24 } });
+      const top = folder.start(["top", "--interval", "100ms"], { terminal: { columns: 100, rows: 24 } });
       await top.waitFor("q quits");
       await leasehold.startJobSequence({ typeName: "parcel", input: null, queue: "post" });
       await top.waitFor("parcel");

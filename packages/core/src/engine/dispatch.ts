@@ -225,9 +225,12 @@ export const createDispatch = ({
 
   const calls = callsOf(adapter, contractMethods.jobs) as Jobs<object>;
 
+  const { registerJobTypes } = callsOf(adapter, { registerJobTypes: true }) as StateStore;
+
   return {
     ...calls,
     ...parts,
+    ...(adapter.registerJobTypes && { registerJobTypes }),
     capabilities: adapter.capabilities,
     contextKeys: adapter.contextKeys,
     provideContext: (callback) => adapter.provideContext(callback),

@@ -7,7 +7,7 @@ import type { ResolvedDefaults } from "../job-types/settings.ts";
 import type { NotificationKind } from "../notify/contract.ts";
 import type { Listening, NotificationBatch, Notifier } from "../notify/notifier.ts";
 import type { Observe, Tracer } from "../observability/observe.ts";
-import type { FailureReason, StateJobType } from "../store/contract/job.ts";
+import type { FailureReason } from "../store/contract/job.ts";
 import type { StateStore } from "./dispatch.ts";
 
 /** What can happen to a job, once for each time. A reason: it failed for that. */
@@ -163,8 +163,6 @@ export interface Engine {
   readonly retention: Retention;
   readonly defaults: ResolvedDefaults;
   readonly createId: () => string;
-  /** Lets the store know job types, where it keeps them. Never rejects: a failure is reported as an event. */
-  readonly registerJobTypes: (types: readonly StateJobType[]) => Promise<void>;
   /** The version of the program that this is part of, as its users call it; null if they have not said. */
   readonly deployment: string | null;
   readonly scope: AsyncScope<Scope>;

@@ -21,7 +21,7 @@ const describeType = (engine: Engine, typeName: string): StateJobType => {
 
 const registered = new WeakMap<Engine, Set<string>>();
 
-/** Lets the store know the types of a worker and all others that are defined, each once in the life of the instance. */
+/** Stores the types of a worker and all others that are defined, each once in the life of the instance. Never rejects. */
 export const registerTypes = async (engine: Engine, typeNames: readonly string[]): Promise<void> => {
   const known = registered.get(engine) ?? new Set([actionTypeName]);
   registered.set(engine, known);
@@ -30,5 +30,10 @@ export const registerTypes = async (engine: Engine, typeNames: readonly string[]
   );
   if (names.length === 0) return;
   for (const name of names) known.add(name);
-  await engine.registerJobTypes(names.map((name) => describeType(engine, name)));
+  try {
+    await engine.store.registerJobTypes?.(names.map((name) => describeType(engine, name)));
+  } catch {
+    // Dispatch has reported the error. The next worker of this instance tries again.
+    for (const name of names) known.delete(name);
+  }
 };

@@ -176,7 +176,7 @@ it("looks up the default once, and runs a single statement without a transaction
   const { leasehold, close } = await open(inject("postgres18Url"), {
     wrap: (provider) => withoutLevels(provider, seen),
   });
-  const asked = (sql: string): boolean => sql.includes("isolation");
+  const asked = (sql: string): boolean => sql.includes("default_transaction_isolation");
   expect(seen.filter(asked)).toHaveLength(1);
   seen.length = 0;
   await leasehold.startJobSequence({ typeName: "work", input: { n: 1 } });
