@@ -55,7 +55,7 @@ const readRegion = (file: string, region: string): string => {
   return pieces.join("\n\n");
 };
 
-const taggedSnippet = /<!-- from (examples\/[a-z.\/-]+\.ts)(?:#([a-z-]+))? -->\n+```ts\n([\s\S]*?)\n```/g;
+const taggedSnippet = /<!-- from (examples\/[a-z./-]+\.ts)(?:#([a-z-]+))? -->\n+```ts\n([\s\S]*?)\n```/g;
 const tag = /<!-- from /g;
 
 const withoutCode = (text: string): string => text.replace(/^```[\s\S]*?^```/gm, "");
