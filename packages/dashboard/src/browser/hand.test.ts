@@ -27,7 +27,7 @@ it("plans for the group with the focus, not for the first one", () =>
     await expect.poll(() => page.locator("[data-row]").count()).toBe(2);
     await page.keyboard.press("j");
     await page.keyboard.press("j");
-    const second = await page.locator(":focus").textContent();
+    const second = await page.locator("[data-row]").nth(1).locator(":focus").textContent();
     await page.keyboard.press("p");
     const plan = page.getByRole("complementary", { name: `Redrive: ${second}` });
     await plan.getByText("1 job would run again.").waitFor();
@@ -51,7 +51,7 @@ it("goes back to the place in the list", () =>
     expect(before).toBeGreaterThan(500);
     await link.click();
     await page.getByRole("heading", { level: 1, name: "mail" }).waitFor();
-    expect(await page.evaluate("scrollY")).toBeLessThan(100);
+    await expect.poll(() => page.evaluate<number>("scrollY")).toBeLessThan(100);
     await page.goBack();
     await expect.poll(() => page.evaluate<number>("scrollY")).toBe(before);
   }));
@@ -71,7 +71,7 @@ it("sorts the table of queues, and keeps the order in the address", () =>
     const heading = page.getByRole("columnheader", { name: "Runnable" });
     await heading.getByRole("button").click();
     await expect.poll(names).toEqual(["b", "c", "a"]);
-    expect(await heading.getAttribute("aria-sort")).toBe("descending");
+    await expect.poll(() => heading.getAttribute("aria-sort")).toBe("descending");
     await page.reload();
     await expect.poll(names).toEqual(["b", "c", "a"]);
     await heading.getByRole("button").click();
@@ -91,7 +91,8 @@ it("shows rows as cards on a phone, without moving sideways", () =>
       expect(tooWide, path).toEqual([]);
     }
     await page.goto(`${origin}/recurring`);
-    expect(await page.locator("td").first().getAttribute("data-label")).toBe("Id and type");
+    // The labels are set after the rows are drawn.
+    await page.locator('td[data-label="Id and type"]').first().waitFor();
   }));
 
 it("shows every button of a recurring job at 1280 pixels, also next to a panel", () =>
@@ -104,10 +105,10 @@ it("shows every button of a recurring job at 1280 pixels, also next to a panel",
       ];
       return button!.x + button!.width <= card!.x + card!.width;
     };
-    expect(await isInside()).toBe(true);
+    await expect.poll(isInside).toBe(true);
     await page.getByRole("button", { name: "Edit…" }).click();
     await page.getByRole("complementary").waitFor();
-    expect(await isInside()).toBe(true);
+    await expect.poll(isInside).toBe(true);
   }));
 
 it("shows how far a running job is", () =>

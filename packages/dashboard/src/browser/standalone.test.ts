@@ -44,7 +44,7 @@ it("signs a person in by a form, switches between stores, and signs out", async 
   await page.getByText("Signed in as ada").waitFor();
   await page.getByRole("navigation").getByRole("link", { name: "Jobs", exact: true }).click();
   await page.waitForURL(`${origin}/production/jobs`);
-  expect(await page.title()).toBe("Jobs · production · Leasehold");
+  await expect.poll(() => page.title()).toBe("Jobs · production · Leasehold");
   await page.getByLabel("Store").selectOption("staging");
   await page.waitForURL(`${origin}/staging/jobs`);
   await expect.poll(() => page.title()).toBe("Jobs · staging · Leasehold");
